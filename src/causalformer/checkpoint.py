@@ -1,0 +1,109 @@
+"""The state of a training on disk: one safetensors file, written atomically, no pickle."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from causalformer.errors import FileFormatError
+from causalformer.files import write_atomically
+
+_FORMAT = "causalformer-checkpoint"
+_VERSION = "1"
+
+
+@dataclass
+class TrainingState:
+    """What a training needs to go on: the best weights so far and the epochs behind it."""
+
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    best_loss: float = float("inf")
+    best_epoch: int = -1
+    best_weights: dict[str, Tensor] | None = None
+
+    def keep_best(self, model: nn.Module, loss: float) -> None:
+        """Remember the current weights; called before the epoch is appended."""
+        self.best_loss, self.best_epoch = loss, len(self.epochs)
+        self.best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+
+
+def save_state(
+    path: Path,
+    fingerprint: str,
+    state: TrainingState,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> None:
+    """Write everything `load_state` needs to continue as if nothing had happened."""
+    from safetensors.torch import save_file
+
+    tensors = {"generator": generator.get_state()}
+    tensors |= {f"model/{k}": v for k, v in model.state_dict().items()}
+    tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in slots.items()}
+    facts = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "fingerprint": fingerprint,
+        "epochs": json.dumps(state.epochs),
+        "best_loss": repr(state.best_loss),
+        "best_epoch": str(state.best_epoch),
+    }
+    contiguous = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+    write_atomically(path, lambda p: save_file(contiguous, p, metadata=facts))
+
+
+def load_state(
+    path: Path,
+    fingerprint: str,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    generator: torch.Generator,
+) -> TrainingState:
+    """Read a checkpoint back into model, optimizer and generator.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is damaged, or belongs to other data or settings.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+    if (facts.get("format"), facts.get("version")) != (_FORMAT, _VERSION):
+        raise FileFormatError(f"{path} is not a checkpoint of this version; choose another file")
+    if facts["fingerprint"] != fingerprint:
+        raise FileFormatError(
+            f"checkpoint {path} belongs to other data, settings or another seed; "
+            "delete it or choose another checkpoint file"
+        )
+    model.load_state_dict(_below(tensors, "model"))
+    optimizer_state = optimizer.state_dict()
+    for key, value in _below(tensors, "optimizer").items():
+        index, name = key.split("/")
+        optimizer_state["state"].setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict(optimizer_state)
+    generator.set_state(tensors["generator"])
+    device = next(model.parameters()).device
+    best = {key: value.to(device) for key, value in _below(tensors, "best").items()}
+    return TrainingState(
+        epochs=json.loads(facts["epochs"]),
+        best_loss=float(facts["best_loss"]),
+        best_epoch=int(facts["best_epoch"]),
+        best_weights=best or None,
+    )
+
+
+def _below(tensors: dict[str, Tensor], folder: str) -> dict[str, Tensor]:
+    prefix = f"{folder}/"
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -1,0 +1,45 @@
+"""Overlapping windows as views, and the split of windows by time."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def sliding_windows(x: Float[Tensor, "slot n"], window: int) -> Float[Tensor, "window n slot"]:
+    """View every window of consecutive slots; no value is copied.
+
+    Examples
+    --------
+    >>> sliding_windows(torch.arange(8.0).reshape(4, 2), 3).shape
+    torch.Size([2, 2, 3])
+    """
+    return x.unfold(0, window, 1)
+
+
+@dataclass(frozen=True)
+class TimeSplit:
+    """Which windows train and which validate: two ranges ``[start, stop)`` in time order."""
+
+    train: tuple[int, int]
+    validation: tuple[int, int]
+
+
+def split_by_time(n_windows: int, window: int, validation_share: float) -> TimeSplit:
+    """Keep the last windows for validation.
+
+    Training windows that share slots with the validation block are left out when at least half
+    of the windows remain for training; in shorter series the two blocks only do not overlap as
+    windows.
+
+    Examples
+    --------
+    >>> split_by_time(1000, 16, 0.1)
+    TimeSplit(train=(0, 885), validation=(900, 1000))
+    """
+    n_validation = max(1, round(n_windows * validation_share))
+    start = n_windows - n_validation
+    without_overlap = start - (window - 1)
+    train_stop = without_overlap if without_overlap >= n_windows // 2 else start
+    return TimeSplit(train=(0, train_stop), validation=(start, n_windows))

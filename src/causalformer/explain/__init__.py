@@ -1,0 +1,1 @@
+"""Relevance rules, propagation through the trained network, causal scores."""

@@ -1,0 +1,95 @@
+"""Multi-variate causal attention (paper, section "Multi-variate Causal Attention").
+
+Attention is indexed ``[cause, effect]`` as everywhere in this package; the paper writes the
+transpose, ``A[effect, cause]``. The softmax runs over the causes of one effect in both.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from causalformer.model.convolution import observed_slots, past_of_every_slot, shift_right
+
+
+class CausalAttention(nn.Module):
+    r"""Attention of every effect over its causes.
+
+    .. math::
+        X_{emb} = X W_{emb} + b_{emb},\quad
+        Q = X_{emb} W_Q + b_Q,\quad K = X_{emb} W_K + b_K,\quad
+        \mathcal{A} = \mathrm{softmax}\left(\frac{Q K^T}{\tau \sqrt{d_{QK}}} \odot M\right)
+
+    Embedding and projections have no nonlinearity between them, so they are folded: with a one
+    appended to every series, ``Q = [X, 1] U_Q`` where ``U_Q`` is formed once per step from the
+    weights. The parameters stay the paper's; only the order of the products changes.
+    """
+
+    def __init__(
+        self,
+        n_series: int,
+        window: int,
+        n_heads: int,
+        d_model: int,
+        d_qk: int,
+        temperature: float,
+    ) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.scale = 1.0 / (temperature * math.sqrt(d_qk))
+        self.embedding = nn.Linear(window, d_model)
+        self.query = nn.Linear(d_model, n_heads * d_qk)
+        self.key = nn.Linear(d_model, n_heads * d_qk)
+        self.mask = nn.Parameter(torch.ones(n_heads, n_series, n_series))
+
+    def forward(self, x: Float[Tensor, "b n slot"]) -> Float[Tensor, "b head cause effect"]:
+        with_one = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
+        n_samples, n_series, width = with_one.shape
+        # from the cause's side: batch, cause, head × (slot and one); then meet the effect's side
+        cause_side = (with_one.flatten(0, 1) @ self._bilinear_form()).view(n_samples, -1, width)
+        logits = torch.bmm(cause_side, with_one.transpose(1, 2))
+        logits = logits.view(n_samples, n_series, self.n_heads, n_series).transpose(1, 2)
+        return torch.softmax(logits * (self.scale * self.mask), dim=-2)
+
+    def _bilinear_form(self) -> Float[Tensor, "cause_slot head*effect_slot"]:
+        """Form ``U_K U_Q^T`` for every head: the whole path from two series to one logit."""
+        key, query = self._folded(self.key), self._folded(self.query)
+        return torch.bmm(key, query.transpose(1, 2)).transpose(0, 1).flatten(1)
+
+    def _folded(self, projection: nn.Linear) -> Float[Tensor, "head slot_and_one d_qk"]:
+        embedding = torch.cat([self.embedding.weight.T, self.embedding.bias[None]])  # T + 1, d
+        folded = embedding @ projection.weight.T
+        folded = torch.cat([folded[:-1], folded[-1:] + projection.bias])
+        return folded.unflatten(1, (self.n_heads, -1)).transpose(0, 1)
+
+
+def attend(
+    attention: Float[Tensor, "b head cause effect"],
+    kernel: Float[Tensor, "*b head cause effect tap"],
+    head_weight: Float[Tensor, " head"],
+    x: Float[Tensor, "b cause slot"],
+) -> Float[Tensor, "b effect slot"]:
+    r"""Aggregate the convolved causes by attention and mix the heads.
+
+    .. math::
+        \mathrm{Att}_i^t = \sum_h W_O^h \sum_j \mathcal{A}^h_{i,j} V^h_{j,i,t}
+
+    Everything is linear in the kernels, so the heads are contracted first into one effective
+    kernel per (cause, effect), which is then applied to the lags: ``n_heads`` times less work
+    than convolving per head, and the ``[head, cause, effect, slot]`` values are never built.
+    `kernel` may carry a batch axis (relevance asks for one kernel per sample).
+    """
+    weighted = attention * head_weight[:, None, None]
+    if kernel.dim() == attention.dim():  # one kernel for all samples
+        effective = torch.einsum("bhji,hjik->bijk", weighted, kernel)
+    else:
+        effective = torch.einsum("bhji,bhjik->bijk", weighted, kernel)
+    n_series, n_slots = x.shape[-2:]
+    past = past_of_every_slot(x).contiguous()  # batch, cause, slot, tap; symmetric in both
+    divisor = observed_slots(n_slots, x)
+    own = torch.diagonal(effective, dim1=1, dim2=2).transpose(1, 2)  # batch, series, tap
+    own = torch.matmul(past, own[..., None])[..., 0] / divisor
+    others = effective * (1 - torch.eye(n_series, dtype=x.dtype, device=x.device))[..., None]
+    others = torch.bmm(others.flatten(2), past.flatten(1, 2)) / divisor
+    return others + shift_right(own)

@@ -1,0 +1,200 @@
+"""The one training loop, used by every network in the project."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from causalformer.checkpoint import TrainingState, load_state, save_state
+from causalformer.data.windows import TimeSplit
+from causalformer.errors import SettingsError
+
+Loss = Callable[[nn.Module, Tensor], Tensor]
+StopReason = Literal["patience", "max_epochs", "interrupted", "diverged"]
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How long and how fast to train."""
+
+    learning_rate: float
+    decay_every: int
+    decay_factor: float
+    batch_size: int
+    max_epochs: int
+    patience: int
+
+    def rate_at(self, epoch: int) -> float:
+        """Give the learning rate of an epoch, counted from zero."""
+        return self.learning_rate * self.decay_factor ** (epoch // self.decay_every)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass over the training windows gave."""
+
+    number: int
+    train_loss: float
+    validation_loss: float
+    seconds: float
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class History:
+    """The course of one training, in order, and why it ended."""
+
+    epochs: tuple[Epoch, ...] = field(default_factory=tuple)
+    stopped: StopReason = "max_epochs"
+
+    @property
+    def best(self) -> Epoch:
+        """The epoch whose weights were kept."""
+        return max((e for e in self.epochs if e.is_best), key=lambda e: e.number)
+
+    def to_dict(self) -> dict[str, object]:
+        """Give plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """Where the state of a training is kept, and what it belongs to.
+
+    `fingerprint` names data and settings: a checkpoint of something else is refused.
+    """
+
+    path: Path
+    fingerprint: str
+    every_seconds: float = 5.0
+
+
+def train(
+    model: nn.Module,
+    windows: Tensor,
+    split: TimeSplit,
+    loss: Loss,
+    plan: TrainingPlan,
+    generator: torch.Generator,
+    *,
+    on_epoch: Callable[[Epoch], object] | None = None,
+    checkpoint: CheckpointFile | None = None,
+) -> History:
+    """Fit ``model`` in place by Adam with early stopping; the best weights are restored.
+
+    Ctrl-C ends the training after the current step and keeps the best weights so far.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Changed in place; on return it holds the weights of the best validation loss.
+    windows : Tensor
+        Samples along the first axis, in time order; a view is fine.
+    split : TimeSplit
+        Which of them train and which validate.
+    loss : callable
+        ``loss(model, batch) -> scalar``.
+    plan : TrainingPlan
+        Learning rate, batch size, epochs, patience.
+    generator : torch.Generator
+        Order of the batches; on the CPU.
+    on_epoch : callable, optional
+        Receives every `Epoch`: progress lives outside the loop.
+    checkpoint : CheckpointFile, optional
+        Written now and then; if the file exists, training goes on from it and ends with the same
+        weights as an uninterrupted run.
+
+    Returns
+    -------
+    History
+    """
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=plan.learning_rate, amsgrad=True, fused=_can_fuse(model)
+    )
+    state = _begin(model, optimizer, generator, checkpoint)
+    last_saved = time.monotonic()
+    stopped: StopReason = "max_epochs"
+    validation = windows[slice(*split.validation)]
+    try:
+        for number in range(len(state.epochs), plan.max_epochs):
+            started = time.monotonic()
+            for group in optimizer.param_groups:
+                group["lr"] = plan.rate_at(number)
+            train_loss = _one_epoch(model, optimizer, windows, split, loss, plan, generator)
+            validation_loss = _mean_loss(model, validation, loss, plan.batch_size)
+            is_best = validation_loss < state.best_loss
+            if is_best:
+                state.keep_best(model, validation_loss)
+            seconds = time.monotonic() - started
+            epoch = Epoch(number, train_loss, validation_loss, seconds, is_best)
+            state.epochs.append(asdict(epoch))
+            if on_epoch:
+                on_epoch(epoch)
+            if not (validation_loss < float("inf")):
+                stopped = "diverged"
+                break
+            if number - state.best_epoch >= plan.patience:
+                stopped = "patience"
+                break
+            if checkpoint and time.monotonic() - last_saved >= checkpoint.every_seconds:
+                save_state(checkpoint.path, checkpoint.fingerprint, state, model, optimizer, generator)
+                last_saved = time.monotonic()
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    if state.best_weights is None:
+        if stopped == "interrupted":
+            raise KeyboardInterrupt
+        raise SettingsError(
+            "training diverged in the first epoch; lower learning_rate or check the data's scale"
+        )
+    model.load_state_dict(state.best_weights)
+    return History(tuple(Epoch(**e) for e in state.epochs), stopped)
+
+
+def _can_fuse(model: nn.Module) -> bool:
+    return all(p.device.type in ("cpu", "cuda") for p in model.parameters())
+
+
+def _begin(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    generator: torch.Generator,
+    checkpoint: CheckpointFile | None,
+) -> TrainingState:
+    if checkpoint and checkpoint.path.exists():
+        return load_state(checkpoint.path, checkpoint.fingerprint, model, optimizer, generator)
+    return TrainingState()
+
+
+def _one_epoch(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    windows: Tensor,
+    split: TimeSplit,
+    loss: Loss,
+    plan: TrainingPlan,
+    generator: torch.Generator,
+) -> float:
+    """Pass once over the training windows in random order; give the mean loss."""
+    model.train()
+    first, stop = split.train
+    order = first + torch.randperm(stop - first, generator=generator)
+    total = torch.zeros((), device=windows.device)
+    for chosen in order.to(windows.device).split(plan.batch_size):
+        optimizer.zero_grad(set_to_none=True)
+        value = loss(model, windows[chosen])
+        value.backward()
+        optimizer.step()
+        total += value.detach() * len(chosen)
+    return float(total) / len(order)
+
+
+@torch.no_grad()
+def _mean_loss(model: nn.Module, windows: Tensor, loss: Loss, batch_size: int) -> float:
+    model.eval()
+    total = sum(float(loss(model, batch)) * len(batch) for batch in windows.split(batch_size))
+    return total / len(windows)

@@ -1,0 +1,177 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from causalformer.data import SeriesTable, check_usable
+from causalformer.data.series import RawColumns, table_from_columns
+from causalformer.errors import DataError, DataWarning
+
+
+def table(values, names=None, **options):
+    values = np.asarray(values, dtype=float)
+    return SeriesTable(values, names or tuple("abcdefgh"[: values.shape[1]]), **options)
+
+
+def random_table(n_slots=20, n_series=3):
+    return table(np.random.default_rng(0).normal(size=(n_slots, n_series)), source="some.csv")
+
+
+class TestSeriesTable:
+    def test_values_are_float64_contiguous_and_read_only(self):
+        values = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(3, 2))
+        made = SeriesTable(values, ("a", "b"))
+        assert made.values.dtype == np.float64
+        assert made.values.flags.c_contiguous
+        with pytest.raises(ValueError, match="read-only"):
+            made.values[0, 0] = 1.0
+
+    def test_later_changes_to_the_given_array_do_not_reach_the_table(self):
+        values = np.zeros((3, 2))
+        view = values.view()
+        view.setflags(write=False)
+        made = [SeriesTable(values, ("a", "b")), SeriesTable(view, ("a", "b"))]
+        values[:] = 1.0
+        assert all(not m.values.any() for m in made)
+        assert values.flags.writeable
+
+    def test_a_frozen_array_is_not_copied(self):
+        values = np.zeros((3, 2))
+        values.setflags(write=False)
+        assert SeriesTable(values, ("a", "b")).values is values
+
+    def test_a_pickled_table_comes_back_read_only(self):
+        made = table([[1, 2], [3, 4]], time=np.arange(2), source="some.csv")
+        back = pickle.loads(pickle.dumps(made))
+        np.testing.assert_array_equal(back.values, made.values)
+        assert (back.names, back.source) == (made.names, made.source)
+        assert not back.values.flags.writeable
+        assert not back.time.flags.writeable
+
+    def test_counts(self):
+        made = random_table(7, 2)
+        assert (made.n_slots, made.n_series) == (7, 2)
+
+    def test_names_and_time_must_fit(self):
+        with pytest.raises(DataError, match="3 names for 2 series"):
+            SeriesTable(np.zeros((2, 2)), ("a", "b", "c"))
+        with pytest.raises(DataError, match=r"time has shape \(3,\); 2 slots"):
+            SeriesTable(np.zeros((2, 2)), ("a", "b"), np.arange(3))
+        with pytest.raises(DataError, match="1 axes"):
+            SeriesTable(np.zeros(2), ("a", "b"))
+
+
+class TestCheckUsable:
+    def test_good_series_pass_in_silence(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_usable(random_table(), min_slots=20)
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            (np.zeros((0, 2)), "some.csv has no rows"),
+            (np.zeros((1, 2)), "some.csv has one row"),
+            (np.zeros((9, 1)), "needs at least two series.*only 'a'"),
+            (np.zeros((9, 0)), "needs at least two series"),
+        ],
+    )
+    def test_too_little_data(self, values, message):
+        with pytest.raises(DataError, match=message):
+            check_usable(table(values, source="some.csv"), min_slots=2)
+
+    def test_too_few_rows_names_the_option_and_the_numbers(self):
+        with pytest.raises(DataError, match=r"20 rows, but `max_lag` needs at least 21.*smaller"):
+            check_usable(random_table(), min_slots=21, option="max_lag")
+
+    def test_missing_and_infinite_values_name_column_count_and_row(self):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[4:6, 1] = np.nan
+        values[2, 2], values[3, 2] = np.inf, np.nan
+        with pytest.raises(DataError) as caught:
+            check_usable(table(values), min_slots=2)
+        message = str(caught.value)
+        assert "'b' (2 missing, first in row 5)" in message
+        assert "'c' (1 missing and 1 infinite, first in row 3)" in message
+        assert "'a'" not in message
+        assert "interpolate" in message
+
+    def test_many_bad_columns_are_summed_up(self):
+        with pytest.raises(DataError, match="and 3 more"):
+            check_usable(table(np.full((9, 8), np.nan)), min_slots=2)
+
+    def test_duplicate_names_are_named_with_their_columns(self):
+        with pytest.raises(DataError, match=r"'a' \(columns 1, 3\)"):
+            check_usable(table(np.zeros((9, 3)), ("a", "b", "a")), min_slots=2)
+
+    def test_a_constant_column_is_a_warning_that_names_it(self):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[:, 1] = 4.0
+        with pytest.warns(DataWarning, match="constant column 'b'"):
+            check_usable(table(values), min_slots=2)
+
+    def test_identical_columns_are_a_warning_that_names_both(self):
+        values = np.random.default_rng(0).normal(size=(9, 4))
+        values[:, 3] = values[:, 1]
+        with pytest.warns(DataWarning, match="identical columns 'b' = 'd'"):
+            check_usable(table(values), min_slots=2)
+
+    def test_two_constant_columns_are_not_called_identical(self):
+        values = np.random.default_rng(0).normal(size=(9, 4))
+        values[:, 2:] = 1.0
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_usable(table(values), min_slots=2)
+        assert [str(w.message).split(";")[0] for w in caught] == ["array: constant column 'c', 'd'"]
+
+
+class TestTableFromColumns:
+    def raw(self, **columns):
+        return RawColumns(tuple(columns), tuple(map(np.asarray, columns.values())), "raw")
+
+    def test_a_time_that_steps_back_is_kept_as_a_series_with_a_warning(self):
+        with pytest.warns(DataWarning, match="'time' is named like a time but does not increase"):
+            made = table_from_columns(self.raw(time=[1.0, 3.0, 2.0], a=[1, 2, 3]))
+        assert made.names == ("time", "a")
+
+    @pytest.mark.parametrize("name", ["t", "T", "index"])
+    def test_a_series_that_only_might_be_time_is_kept_in_silence(self, name):
+        made = table_from_columns(self.raw(**{name: [1.0, 3.0, 2.0], "a": [1, 2, 3]}))
+        assert made.names == (name, "a")
+
+    @pytest.mark.parametrize("column", [["2024-01-02", "2024-01-01"], ["2024-01-02"] * 2])
+    def test_dates_that_do_not_increase_are_an_error(self, column):
+        with pytest.raises(DataError, match=r"time column 'when' does not increase.*row 2"):
+            table_from_columns(self.raw(when=column, a=[1, 2], b=[1, 2]))
+
+    def test_a_bad_date_is_named(self):
+        dates = ["2024-01-01", "2024-01-02", "soon", "2024-01-04"]
+        with pytest.raises(DataError, match="'date' holds dates, but 'soon' in row 3"):
+            table_from_columns(self.raw(date=dates, a=range(4)))
+
+    def test_days_may_come_before_months(self):
+        made = table_from_columns(self.raw(date=["01/02/2024", "13/02/2024"], a=[1, 2]))
+        assert made.time is not None
+        assert (
+            made.time.astype("M8[D]").tolist()
+            == np.array(["2024-02-01", "2024-02-13"], dtype="M8[D]").tolist()
+        )
+
+    def test_clock_times_are_durations(self):
+        made = table_from_columns(self.raw(time=["00:10", "00:20", "01:00"], a=[1, 2, 3]))
+        assert made.time is not None
+        assert (made.time / np.timedelta64(1, "m")).tolist() == [10.0, 20.0, 60.0]
+
+    def test_zones_are_turned_to_utc(self):
+        dates = ["2024-10-27T02:30+02:00", "2024-10-27T02:30+01:00"]
+        made = table_from_columns(self.raw(when=dates, a=[1, 2]))
+        assert made.time is not None
+        assert made.time.astype("M8[m]").astype(str).tolist() == [
+            "2024-10-27T00:30",
+            "2024-10-27T01:30",
+        ]
+
+    def test_columns_of_unequal_length_are_named(self):
+        with pytest.raises(DataError, match=r"'a' \(2\), 'b' \(3\)"):
+            table_from_columns(self.raw(a=[1, 2], b=[1, 2, 3]))

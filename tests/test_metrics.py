@@ -25,9 +25,6 @@ def graph(*triples, names=NAMES):
     return CausalGraph(names, tuple(Edge(str(c), str(e), *rest) for c, e, *rest in triples))
 
 
-few = settings(max_examples=30, deadline=None)
-
-
 @st.composite
 def graphs(draw, names=NAMES):
     triple = st.tuples(st.sampled_from(names), st.sampled_from(names), st.integers(0, 3))
@@ -108,7 +105,7 @@ def reference(predicted, truth, scores=None):
     return result
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50)
 @given(graphs(), graphs(), st.lists(st.integers(0, 5), min_size=16, max_size=16))
 def test_every_figure_equals_the_slow_reference(predicted, truth, values):
     scores = np.array(values, dtype=float).reshape(4, 4)
@@ -212,7 +209,6 @@ def test_empty_graphs_earn_zero_and_delays_are_undefined():
 # -------------------------------------------------------------------- properties
 
 
-@few
 @given(graphs())
 def test_a_perfect_prediction_scores_one_wherever_there_is_something_to_find(truth):
     metrics = evaluate(truth, truth, truth.summary())
@@ -232,7 +228,6 @@ def test_a_perfect_prediction_scores_one_wherever_there_is_something_to_find(tru
         assert math.isnan(area) or area == 1.0
 
 
-@few
 @given(graphs(), graphs())
 def test_swapping_prediction_and_truth_swaps_precision_and_recall(one, other):
     there, back = evaluate(one, other), evaluate(other, one)
@@ -242,7 +237,6 @@ def test_swapping_prediction_and_truth_swaps_precision_and_recall(one, other):
     assert there.shd == back.shd
 
 
-@few
 @given(graphs(), graphs(), st.permutations(range(4)), st.integers(0, 2**32 - 1))
 def test_the_order_of_the_series_does_not_matter(predicted, truth, order, seed):
     # Distinct scores: among equal ones the order of the series decides which lag is strongest.
@@ -254,7 +248,6 @@ def test_the_order_of_the_series_does_not_matter(predicted, truth, order, seed):
     assert same(straight, shuffled)
 
 
-@few
 @given(graphs(), graphs())
 def test_all_figures_lie_between_zero_and_one(predicted, truth):
     figures = evaluate(predicted, truth, predicted.summary()).to_dict()
@@ -266,7 +259,6 @@ def test_all_figures_lie_between_zero_and_one(predicted, truth):
 # -------------------------------------------------------------------- areas
 
 
-@few
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.5, 2.0, 1e9])), min_size=1),
 )

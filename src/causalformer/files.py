@@ -1,11 +1,11 @@
-"""Writing files so that a crash leaves the old file or the new one, never half of one."""
+"""Text files read with plain errors, and files written whole: a crash leaves the old or the new."""
 
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from causalformer.errors import OutputError
+from causalformer.errors import FileFormatError, OutputError
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], object]) -> Path:
@@ -61,3 +61,19 @@ def write_atomically(path: str | Path, write: Callable[[Path], object]) -> Path:
 def write_text(path: str | Path, text: str) -> Path:
     """Write ``text`` as UTF-8, atomically."""
     return write_atomically(path, lambda p: p.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def read_text(path: str | Path) -> str:
+    """Read a text file in UTF-8, with or without a byte order mark; line ends stay as they are.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read or is no such text.
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot read the file: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path}: not a text file in UTF-8") from error

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from causalformer.arrays import checked_array
 from causalformer.errors import DataError
 from causalformer.graph import CausalGraph
 
@@ -241,13 +242,8 @@ def _paper_f1(found: Set[Pair], true: Delays) -> float:
 
 
 def _areas(names: tuple[str, ...], true: Delays, scores: ArrayLike) -> dict[str, float]:
-    try:
-        values = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"scores must hold numbers only: {error}") from error
     n = len(names)
-    if values.shape != (n, n):
-        raise DataError(f"scores has shape {values.shape}, not ({n}, {n}) = (cause, effect)")
+    values = checked_array("scores", scores, (n, n))
     labels = np.array([[(c, e) in true for e in names] for c in names], dtype=bool).reshape(n, n)
     crossing = ~np.eye(n, dtype=bool)
     return {

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from causalformer.checkpoint import TrainingState, load_state, save_state
+from causalformer.config import Settings
 from causalformer.data.windows import TimeSplit
 from causalformer.errors import SettingsError
 
@@ -27,6 +28,11 @@ class TrainingPlan:
     batch_size: int
     max_epochs: int
     patience: int
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Self:
+        """Take the part of the settings that concerns training."""
+        return cls(**{f.name: getattr(settings, f.name) for f in fields(cls)})
 
     def rate_at(self, epoch: int) -> float:
         """Give the learning rate of an epoch, counted from zero."""
@@ -48,15 +54,15 @@ class Epoch:
 class History:
     """The course of one training, in order, and why it ended."""
 
-    epochs: tuple[Epoch, ...] = field(default_factory=tuple)
-    stopped: StopReason = "max_epochs"
+    epochs: tuple[Epoch, ...]
+    stopped: StopReason
 
     @property
     def best(self) -> Epoch:
         """The epoch whose weights were kept."""
         return max((e for e in self.epochs if e.is_best), key=lambda e: e.number)
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON."""
         return asdict(self)
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from causalformer.data import SeriesTable, check_usable
-from causalformer.data.series import RawColumns, table_from_columns
 from causalformer.errors import DataError, DataWarning
 
 
@@ -124,54 +123,3 @@ class TestCheckUsable:
             warnings.simplefilter("always")
             check_usable(table(values), min_slots=2)
         assert [str(w.message).split(";")[0] for w in caught] == ["array: constant column 'c', 'd'"]
-
-
-class TestTableFromColumns:
-    def raw(self, **columns):
-        return RawColumns(tuple(columns), tuple(map(np.asarray, columns.values())), "raw")
-
-    def test_a_time_that_steps_back_is_kept_as_a_series_with_a_warning(self):
-        with pytest.warns(DataWarning, match="'time' is named like a time but does not increase"):
-            made = table_from_columns(self.raw(time=[1.0, 3.0, 2.0], a=[1, 2, 3]))
-        assert made.names == ("time", "a")
-
-    @pytest.mark.parametrize("name", ["t", "T", "index"])
-    def test_a_series_that_only_might_be_time_is_kept_in_silence(self, name):
-        made = table_from_columns(self.raw(**{name: [1.0, 3.0, 2.0], "a": [1, 2, 3]}))
-        assert made.names == (name, "a")
-
-    @pytest.mark.parametrize("column", [["2024-01-02", "2024-01-01"], ["2024-01-02"] * 2])
-    def test_dates_that_do_not_increase_are_an_error(self, column):
-        with pytest.raises(DataError, match=r"time column 'when' does not increase.*row 2"):
-            table_from_columns(self.raw(when=column, a=[1, 2], b=[1, 2]))
-
-    def test_a_bad_date_is_named(self):
-        dates = ["2024-01-01", "2024-01-02", "soon", "2024-01-04"]
-        with pytest.raises(DataError, match="'date' holds dates, but 'soon' in row 3"):
-            table_from_columns(self.raw(date=dates, a=range(4)))
-
-    def test_days_may_come_before_months(self):
-        made = table_from_columns(self.raw(date=["01/02/2024", "13/02/2024"], a=[1, 2]))
-        assert made.time is not None
-        assert (
-            made.time.astype("M8[D]").tolist()
-            == np.array(["2024-02-01", "2024-02-13"], dtype="M8[D]").tolist()
-        )
-
-    def test_clock_times_are_durations(self):
-        made = table_from_columns(self.raw(time=["00:10", "00:20", "01:00"], a=[1, 2, 3]))
-        assert made.time is not None
-        assert (made.time / np.timedelta64(1, "m")).tolist() == [10.0, 20.0, 60.0]
-
-    def test_zones_are_turned_to_utc(self):
-        dates = ["2024-10-27T02:30+02:00", "2024-10-27T02:30+01:00"]
-        made = table_from_columns(self.raw(when=dates, a=[1, 2]))
-        assert made.time is not None
-        assert made.time.astype("M8[m]").astype(str).tolist() == [
-            "2024-10-27T00:30",
-            "2024-10-27T01:30",
-        ]
-
-    def test_columns_of_unequal_length_are_named(self):
-        with pytest.raises(DataError, match=r"'a' \(2\), 'b' \(3\)"):
-            table_from_columns(self.raw(a=[1, 2], b=[1, 2, 3]))

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from causalformer.data.series import MISSING_MARKS, AnyArray, RawColumns, listed
+from causalformer.data.columns import MISSING_MARKS, RawColumns
+from causalformer.data.series import AnyArray
 from causalformer.errors import DataError, DataWarning
+from causalformer.names import listed
 
 SEPARATORS = ("\t", ";", ",", " ")  # a tie goes to the first; " " is any run of spaces and tabs
 N_SAMPLE_LINES = 30

@@ -1,30 +1,21 @@
 """One reader for every form in which series come: files, frames and arrays."""
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile
 
 import numpy as np
 
+from causalformer.data.columns import RawColumns
+from causalformer.data.conversion import table_from_columns
 from causalformer.data.csv_files import read_text_columns
-from causalformer.data.series import (
-    AUTO,
-    TIME_NAMES,
-    AnyArray,
-    Auto,
-    RawColumns,
-    SeriesTable,
-    TimeColumn,
-    check_increasing,
-    listed,
-    table_from_columns,
-)
-from causalformer.errors import DataError, DataWarning, MissingExtraError
+from causalformer.data.grids import read_netcdf, table_from_xarray
+from causalformer.data.series import AnyArray, SeriesTable
+from causalformer.data.time_axis import AUTO, TimeColumn
+from causalformer.errors import DataError
 
 
 def read_series(
@@ -111,7 +102,7 @@ def _from_file(
         if suffix in TEXT_SUFFIXES:
             return read_text_columns(path, header=header)
         if suffix == ".nc":
-            return _from_netcdf(path, time_column)
+            return read_netcdf(path, time_column)
         if suffix in _BINARY_READERS:
             return _BINARY_READERS[suffix](path)
     except OSError as error:
@@ -151,23 +142,6 @@ def _from_numpy(path: Path) -> RawColumns:
     return _from_mapping(arrays, str(path))
 
 
-def _from_netcdf(path: Path, time_column: TimeColumn) -> SeriesTable:
-    try:
-        import h5netcdf  # noqa: F401
-        import xarray as xr
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: netCDF files need more packages: pip install causalformer[netcdf]"
-        ) from error
-    try:
-        dataset = xr.open_dataset(path, decode_timedelta=False)
-    except (ValueError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path} is no intact netCDF file ({reason}); write it anew") from error
-    with dataset:
-        return _from_xarray(dataset, str(path), time_column)
-
-
 TEXT_SUFFIXES: Final = (".csv", ".tsv", ".txt")
 _BINARY_READERS: Final[dict[str, Callable[[Path], RawColumns]]] = {
     ".parquet": _from_parquet,
@@ -185,8 +159,7 @@ def _from_object(source: Any, time_column: TimeColumn) -> RawColumns | SeriesTab
 
     kind = type(source).__name__
     if type(source).__module__.partition(".")[0] == "xarray":
-        dataset = source if hasattr(source, "data_vars") else _as_dataset(source)
-        return _from_xarray(dataset, kind, time_column)
+        return table_from_xarray(source, kind, time_column)
     if nw.dependencies.is_pandas_dataframe(source):
         return _from_pandas(source)
     if nw.dependencies.is_into_series(source) and not isinstance(source, np.ndarray):
@@ -291,109 +264,3 @@ def _narwhals_cells(column: Any) -> AnyArray:
     if dtype.is_temporal() and dtype != nw.Time:
         return np.asarray(column.to_numpy()).astype("M8[ns]" if dtype != nw.Duration else "m8[ns]")
     return np.array(column.to_list(), dtype=object)
-
-
-# --- xarray ---------------------------------------------------------------------------------------
-
-
-def _as_dataset(array: Any) -> Any:
-    return array.to_dataset(name=array.name if array.name is not None else "x")
-
-
-def _from_xarray(dataset: Any, source: str, time_column: TimeColumn) -> SeriesTable:
-    """Stack every variable that has the time dimension into columns."""
-    variables = {
-        str(name): variable
-        for name, variable in dataset.data_vars.items()
-        if variable.dtype.kind in "fiub"
-    }
-    time_dim = _time_dimension(dataset, variables, source, time_column)
-    variables = {name: v for name, v in variables.items() if time_dim in v.dims}
-    names: list[str] = []
-    blocks: list[AnyArray] = []
-    n_dropped = 0
-    for name, variable in variables.items():
-        stacked = variable.squeeze(
-            [d for d in variable.dims if d != time_dim and variable.sizes[d] == 1]
-        )
-        stacked = stacked.transpose(time_dim, ...)
-        values = np.asarray(stacked.values, dtype=np.float64).reshape(stacked.sizes[time_dim], -1)
-        kept = np.atleast_1d(~np.isnan(values).all(axis=0)) | (stacked.ndim == 1)
-        n_dropped += int((~kept).sum())
-        labels = _cell_names(stacked, name, time_dim, alone=len(variables) == 1)
-        names += [label for label, keep in zip(labels, kept, strict=True) if keep]
-        blocks.append(values[:, kept])
-    if n_dropped:
-        note = f"{n_dropped} of {n_dropped + len(names)} cells are missing throughout and dropped"
-        warnings.warn(f"{source}: {note}", DataWarning, stacklevel=2)
-        source = f"{source} ({note})"
-    time = None if time_column is None else _xarray_time(dataset, time_dim, source)
-    return SeriesTable(np.concatenate(blocks, axis=1), tuple(names), time, source)
-
-
-def _time_dimension(
-    dataset: Any, variables: Mapping[str, Any], source: str, time_column: TimeColumn
-) -> str:
-    dims = [str(dim) for variable in variables.values() for dim in variable.dims]
-    dims = list(dict.fromkeys(dims))
-    if not dims:
-        raise DataError(f"{source} has no variable that holds numbers over time")
-    if isinstance(time_column, str) and time_column in dims:
-        return time_column
-    if time_column is not None and not isinstance(time_column, Auto):
-        raise DataError(
-            f"{source} has no dimension {time_column!r} to take as time_column; "
-            f"its dimensions are {listed(dims, most=20)}"
-        )
-    for dim in dims:
-        dated = dim in dataset.coords and dataset.coords[dim].dtype.kind in "Mm"
-        if dated or dim.lower() in TIME_NAMES:
-            return dim
-    if len(dims) == 1 or dims[0] == "dim_0":
-        return dims[0]
-    raise DataError(
-        f"{source} has no dimension that looks like time among {listed(dims, most=20)}; "
-        "name it with time_column"
-    )
-
-
-def _cell_names(variable: Any, name: str, time_dim: str, *, alone: bool) -> list[str]:
-    """Name each stacked cell by its coordinates; the coordinates alone where that is enough."""
-    dims = [dim for dim in variable.dims if dim != time_dim]
-    if not dims:
-        return [name]
-    if len(dims) == 1 and alone:
-        if dims[0] not in variable.coords:
-            return [f"x{i}" for i in range(variable.sizes[dims[0]])]
-        return [_label(value) for value in variable.coords[dims[0]].values]
-    labels = [
-        [
-            f"{dim}={_label(value)}"
-            for value in (
-                variable.coords[dim].values
-                if dim in variable.coords
-                else range(variable.sizes[dim])
-            )
-        ]
-        for dim in dims
-    ]
-    return [f"{name}[{' '.join(cell)}]" for cell in product(*labels)]
-
-
-def _label(value: Any) -> str:
-    if isinstance(value, np.floating):
-        return np.format_float_positional(value, trim="-")
-    return str(value)
-
-
-def _xarray_time(dataset: Any, time_dim: str, source: str) -> AnyArray | None:
-    if time_dim not in dataset.coords:
-        return None
-    time = np.asarray(dataset.coords[time_dim].values)
-    if time.dtype.kind == "O":  # dates of another calendar
-        try:
-            time = np.array([moment.isoformat() for moment in time], dtype="M8[s]")
-        except (AttributeError, ValueError):
-            return None
-    check_increasing(time, time_dim, source)
-    return time

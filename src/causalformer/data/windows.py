@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 
-def sliding_windows(x: Float[Tensor, "slot n"], window: int) -> Float[Tensor, "window n slot"]:
+def sliding_windows(x: Float[Tensor, "slot n"], window: int) -> Float[Tensor, "sample n window"]:
     """View every window of consecutive slots; no value is copied.
 
     Examples
     --------
+    >>> import torch
     >>> sliding_windows(torch.arange(8.0).reshape(4, 2), 3).shape
     torch.Size([2, 2, 3])
     """

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from causalformer.data.reading import read_series
-from causalformer.datasets.generators import Generated
+from causalformer.datasets.generated import Generated
 from causalformer.errors import DataError, SettingsError
-from causalformer.graph import read_truth
+from causalformer.truth import read_truth
 
 Orientation: TypeAlias = Literal["netsim", "as-published"]
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.errors import DataError
-from causalformer.graph import CausalGraph, Edge, printable_name
+from causalformer.graph import CausalGraph, Edge
+from causalformer.names import printable_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

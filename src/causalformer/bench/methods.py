@@ -1,0 +1,143 @@
+"""The methods that a benchmark knows by name, and the settings that belong to a folder."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from causalformer.config import PRESETS, resolve_settings
+from causalformer.errors import SettingsError
+
+REFERENCES: Final = ("self-loops", "var")
+"""Methods that are part of every benchmark: no figure means anything without them."""
+
+PAPER: Final = "paper"
+"""Stands for the preset that belongs to a folder."""
+
+PRESET_OF_FOLDER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "diamond": "paper-diamond-mediator",
+        "mediator": "paper-diamond-mediator",
+        "v_structure": "paper-v-fork",
+        "fork": "paper-v-fork",
+        "lorenz96": "paper-lorenz96",
+        "fmri": "paper-fmri",
+        "sst": "paper-sst",
+    }
+)
+"""The paper's settings for each of its data sets."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method, ready to be run on the files of one folder.
+
+    Parameters
+    ----------
+    name : str
+        The name under which its results are listed.
+    settings : mapping
+        Everything besides data and seed that decides the result.
+    preset : str, optional
+        For the transformer: the preset that `settings` start from.
+
+    Examples
+    --------
+    >>> method = method_for("paper", "fork")
+    >>> method.preset, method.settings["temperature"]
+    ('paper-v-fork', 100.0)
+    >>> method_for("var", "fork").build(None)
+    VarGranger()
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the result depends on a seed."""
+        return self.preset is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of method and settings: results of equal fingerprints are comparable."""
+        text = json.dumps([self.kind, dict(self.settings)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def kind(self) -> str:
+        """What is run, whatever it is called: `REFERENCES`, or ``"causalformer"``."""
+        return "causalformer" if self.seeded else self.name
+
+    def build(self, seed: int | None) -> Any:
+        """Make an estimator that has not been fitted."""
+        if self.preset is not None:
+            from causalformer.estimator import CausalFormer
+
+            return CausalFormer(
+                self.preset, settings=dict(self.settings), random_state=seed or 0, device="cpu"
+            )
+        from causalformer.baselines import SelfLoops, VarGranger
+
+        return SelfLoops() if self.name == "self-loops" else VarGranger(**self.settings)
+
+
+def method_names() -> tuple[str, ...]:
+    """List every name that `method_for` knows.
+
+    Examples
+    --------
+    >>> method_names()[:3]
+    ('self-loops', 'var', 'paper')
+    """
+    return (*REFERENCES, PAPER, *PRESETS)
+
+
+def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = None) -> Method:
+    """Look up a method, with the settings that it has on a folder.
+
+    Parameters
+    ----------
+    name : str
+        One of `method_names`.
+    folder : str
+        Name of the data folder; it decides which preset ``"paper"`` stands for.
+    overrides : mapping, optional
+        Settings that replace the preset's; the reference methods have none of them.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such method or setting, or no preset belongs to the folder.
+
+    Examples
+    --------
+    >>> method_for("paper", "my-data")
+    Traceback (most recent call last):
+    ...
+    causalformer.errors.SettingsError: no paper preset belongs to the folder 'my-data' ...
+    """
+    if name == "self-loops":
+        return Method(name)
+    if name == "var":
+        from causalformer.baselines import VarGranger
+
+        return Method(name, VarGranger().get_params())
+    if name == PAPER:
+        preset = PRESET_OF_FOLDER.get(folder.lower())
+        if preset is None:
+            raise SettingsError(
+                f"no paper preset belongs to the folder {folder!r} "
+                f"(only to {', '.join(PRESET_OF_FOLDER)}); name one in place of 'paper': "
+                f"{', '.join(PRESETS)}"
+            )
+    elif name in PRESETS:
+        preset = name
+    else:
+        raise SettingsError(
+            f"no method is called {name!r}; choose among {', '.join(method_names())}"
+        )
+    return Method(name, resolve_settings(preset, overrides).model_dump(), preset)

@@ -1,0 +1,145 @@
+"""``results.csv``: one row per method, file and seed, kept so that a killed benchmark goes on."""
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from causalformer.bench.methods import method_names
+from causalformer.errors import FileFormatError
+from causalformer.files import write_text
+from causalformer.metrics import Metrics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IDENTITY: Final = ("folder", "orientation", "file", "method", "seed")
+"""What a row is about; there is never more than one row of the same identity."""
+
+STAMP: Final = ("settings", "data", "version")
+"""What it was measured with; if any of it has changed, the row is out of date."""
+
+FIGURES: Final = tuple(item.name for item in dataclasses.fields(Metrics))
+NUMBERS: Final = ("n_series", "n_slots", "seed", *FIGURES, "seconds", "epochs")
+COLUMNS: Final = (
+    *("folder", "orientation", "file", "n_series", "n_slots", "method", "seed"),
+    *FIGURES,
+    *("seconds", "epochs", "stopped", "warning", "error"),
+    *STAMP,
+)
+
+Row = dict[str, str]
+Key = tuple[str, ...]
+
+
+def as_row(values: Mapping[str, object]) -> Row:
+    """Turn values into the text of a row: unknown numbers are empty, floats exact.
+
+    Examples
+    --------
+    >>> row = as_row({"folder": "fork", "f1": 0.75, "pod": float("nan"), "seed": None})
+    >>> row["f1"], row["pod"], row["seed"], row["error"]
+    ('0.75', '', '', '')
+    """
+
+    def text(value: object) -> str:
+        unknown = value is None or (isinstance(value, float) and math.isnan(value))
+        return "" if unknown else str(value)
+
+    return {name: text(values.get(name)) for name in COLUMNS}
+
+
+def results_frame(rows: Iterable[Row]) -> "pd.DataFrame":
+    """Return rows as a table, numbers as numbers.
+
+    Examples
+    --------
+    >>> results_frame([as_row({"folder": "fork", "f1": 0.75})])["f1"].tolist()
+    [0.75]
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
+    for name in NUMBERS:
+        frame[name] = pd.to_numeric(frame[name].replace("", None))
+    return frame
+
+
+class ResultFile:
+    """The rows of one ``results.csv``; every addition is on disk at once, and whole.
+
+    Parameters
+    ----------
+    path : Path
+        The file; read if it exists.
+
+    Raises
+    ------
+    FileFormatError
+        If the file exists but is none of ours.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows: dict[Key, Row] = {}
+        if path.exists():
+            self._rows = {_key(row, IDENTITY): row for row in _read(path)}
+
+    def has(self, wanted: Row) -> bool:
+        """Whether there is a row of this identity that is up to date and no failure."""
+        row = self._rows.get(_key(wanted, IDENTITY))
+        return row is not None and not row["error"] and _key(row, STAMP) == _key(wanted, STAMP)
+
+    def add(self, row: Row) -> None:
+        """Put a row in, in place of an older one of the same identity, and write the file."""
+        self._rows[_key(row, IDENTITY)] = row
+        self._write()
+
+    def drop(self, rows: Iterable[Row]) -> None:
+        """Forget the rows of these identities; written with the next addition."""
+        for row in rows:
+            self._rows.pop(_key(row, IDENTITY), None)
+
+    def frame(self) -> "pd.DataFrame":
+        """Return all rows as a table, in a fixed order, numbers as numbers."""
+        return results_frame(self._sorted())
+
+    def _sorted(self) -> list[Row]:
+        rank = {name: i for i, name in enumerate(method_names())}
+
+        def place(row: Row) -> tuple[object, ...]:
+            order = rank.get(row["method"], len(rank))
+            file = (len(row["file"]), row["file"])  # data_2 before data_10
+            return row["folder"], row["orientation"], order, file, len(row["seed"]), row["seed"]
+
+        return sorted(self._rows.values(), key=place)
+
+    def _write(self) -> None:
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._sorted())
+        write_text(self.path, stream.getvalue())
+
+
+def _key(row: Row, names: tuple[str, ...]) -> Key:
+    return tuple(row[name] for name in names)
+
+
+def _read(path: Path) -> list[Row]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(
+            f"{path} cannot be read ({error}); delete it, or choose another output folder"
+        ) from error
+    if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row.values() for row in rows):
+        raise FileFormatError(
+            f"{path} holds no results of this version; delete it, or choose another output folder"
+        )
+    return rows

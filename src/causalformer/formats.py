@@ -1,0 +1,286 @@
+"""The forms in which a graph leaves the program: JSON, CSV, GraphML, DOT, a table to print.
+
+Pure functions that the methods of `CausalGraph` call; only JSON is read back, by `parse_json`.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import numpy as np
+
+from causalformer.errors import DataError, FileFormatError
+from causalformer.names import is_utf8, printable_name, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from causalformer.graph import CausalGraph, Edge
+
+FORMAT = "causalformer-graph"
+VERSION = 1
+COLUMNS = ("cause", "effect", "lag", "kind", "score")
+
+_NOT_XML = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]" + r"|\\(?=x[0-9a-f]{2}|u[0-9a-f]{4})"
+)
+
+
+def edge_attributes(edge: "Edge") -> dict[str, Any]:
+    """Return what an edge carries besides its ends: lag, kind and score."""
+    return {name: getattr(edge, name) for name in COLUMNS[2:]}
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def to_json(graph: "CausalGraph") -> str:
+    """Return everything the graph holds as strict JSON, the one format that is read back.
+
+    An unknown score is ``null``; infinite ones are the texts ``"inf"`` and ``"-inf"``.
+
+    Examples
+    --------
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> graph = CausalGraph(("a", "b"), (Edge("a", "b", 2, 0.5),), {"method": "var"})
+    >>> CausalGraph.from_json(to_json(graph)) == graph
+    True
+    """
+    edges = [
+        {"cause": e.cause, "effect": e.effect, "lag": e.lag, "score": _json_score(e.score)}
+        for e in graph.edges
+    ]
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "names": list(graph.names),
+        "edges": edges,
+        "metadata": graph.metadata,
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def _json_score(score: float) -> float | str | None:
+    if math.isnan(score):
+        return None
+    return score if math.isfinite(score) else str(score)
+
+
+def parse_json(text: str) -> tuple[list[Any], list[tuple[Any, ...]], Any]:
+    """Return names, edges ``(cause, effect, lag, score)`` and metadata; the graph checks them.
+
+    Raises
+    ------
+    FileFormatError
+        If the text is damaged, no causal graph, or of a newer version.
+    """
+    content = _announced(text)
+    names, edges = content.get("names"), content.get("edges")
+    if not isinstance(names, list) or not isinstance(edges, list):
+        raise FileFormatError('damaged causal graph: "names" and "edges" must be lists')
+    return names, [_edge_fields(raw) for raw in edges], content.get("metadata", {})
+
+
+def _announced(text: str) -> dict[str, Any]:
+    """Parse strict JSON and check that it announces a graph of a known version."""
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        content = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"not a causal graph: the text is no valid JSON ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise FileFormatError(f'not a causal graph: "format" is not "{FORMAT}"')
+    version = content.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise FileFormatError(f"damaged causal graph: version is {version!r}")
+    if version > VERSION:
+        raise FileFormatError(
+            f"causal graph of version {version}, but this release reads versions up to {VERSION}; "
+            "update causalformer"
+        )
+    return content
+
+
+def _edge_fields(raw: Any) -> tuple[Any, ...]:
+    if not isinstance(raw, dict):
+        raise FileFormatError(f"damaged causal graph: an edge must be an object, not {raw!r}")
+    missing = [key for key in ("cause", "effect", "lag") if key not in raw]
+    if missing:
+        raise FileFormatError(f"damaged causal graph: an edge lacks {', '.join(missing)}: {raw!r}")
+    score = raw.get("score")
+    if isinstance(score, str) and score not in ("inf", "-inf"):
+        raise FileFormatError(f"damaged causal graph: score {score!r} is no number")
+    return raw["cause"], raw["effect"], raw["lag"], math.nan if score is None else score
+
+
+def json_copy(value: Any, where: str) -> Any:
+    """Copy ``value`` into what strict JSON holds: dict, list, text, numbers, None.
+
+    Raises
+    ------
+    DataError
+        If it does not fit; the message begins with ``where`` and the place in it.
+
+    Examples
+    --------
+    >>> json_copy({"lags": np.arange(2)}, "metadata")
+    {'lags': [0, 1]}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str) or not is_utf8(key):
+                raise DataError(f"{where}: key {key!a} must be text that UTF-8 can hold")
+        return {key: json_copy(item, f"{where}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_copy(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"{where} is {value}, which JSON cannot hold; use None or text")
+    if isinstance(value, str) and not is_utf8(value):
+        raise DataError(f"{where} is {value!a}, which cannot be written as UTF-8")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise DataError(f"{where} is of type {type(value).__name__}, which JSON cannot hold")
+
+
+# --- CSV, GraphML, DOT ----------------------------------------------------------------------------
+
+
+def to_csv(graph: "CausalGraph") -> str:
+    """Return the edges as CSV with a header line, strongest first; unknown scores are empty.
+
+    Names are quoted where CSV needs it and otherwise left as they are: a name that starts with
+    ``=`` would be taken for a formula by a spreadsheet.
+
+    Examples
+    --------
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> print(to_csv(CausalGraph(("a", "b, c"), (Edge("a", "b, c", 2, 0.5),))), end="")
+    cause,effect,lag,kind,score
+    a,"b, c",2,lagged,0.5
+    """
+    rows = ([e.cause, e.effect, *map(_csv_value, edge_attributes(e).values())] for e in graph.edges)
+    return "".join(map(_csv_line, (COLUMNS, *rows)))
+
+
+def _csv_value(value: Any) -> Any:
+    return "" if value != value else value
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    """One CSV line that ends with a newline; a lone carriage return is quoted, too."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\r\n").writerow(values)
+    return stream.getvalue().removesuffix("\r\n") + "\n"
+
+
+def to_graphml(graph: "CausalGraph") -> str:
+    r"""Return the graph as GraphML, the names of the series as node ids.
+
+    Edges have the attributes ``lag``, ``kind`` and, where known, ``score``; metadata is left out.
+    Characters that XML cannot hold are written as ``\xNN`` or ``\uNNNN`` (lower-case
+    hexadecimal); to keep that reversible, a backslash that would begin such a sequence is written
+    as ``\x5c``. All other names come back from a reader unchanged.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> text = to_graphml(CausalGraph(("a", "<b>"), (Edge("a", "<b>", 2),)))
+    >>> networkx.read_graphml(io.BytesIO(text.encode())).edges(data=True)
+    OutEdgeDataView([('a', '<b>', {'lag': 2, 'kind': 'lagged', 'id': 'e0'})])
+    """
+    import networkx as nx
+
+    ids = {name: _NOT_XML.sub(visible, name) for name in graph.names}
+    drawn = nx.MultiDiGraph()
+    drawn.add_nodes_from(ids.values())
+    for number, edge in enumerate(graph.edges):
+        known = {key: value for key, value in edge_attributes(edge).items() if value == value}
+        # Gephi drops edges whose id it has met before, so a lag alone will not do as key.
+        drawn.add_edge(ids[edge.cause], ids[edge.effect], key=f"e{number}", **known)
+    stream = io.BytesIO()
+    nx.write_graphml_xml(drawn, stream, named_key_ids=True)
+    return stream.getvalue().decode("utf-8") + "\n"
+
+
+def to_dot(graph: "CausalGraph") -> str:
+    r"""Return the graph in the DOT language of Graphviz, without needing Graphviz.
+
+    The lag is the label of an edge; instantaneous edges are dashed. Control characters in names,
+    other than the newline, are shown as ``\xNN``.
+
+    Examples
+    --------
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> print(to_dot(CausalGraph(("a", 'say "b"'), (Edge("a", 'say "b"', 2),))), end="")
+    digraph {
+      n0 [label="a"];
+      n1 [label="say \"b\""];
+      n0 -> n1 [label="2"];
+    }
+    """
+    node = {name: f"n{i}" for i, name in enumerate(graph.names)}
+    nodes = [f'  {key} [label="{_dot_text(name)}"];' for name, key in node.items()]
+    arrows = [
+        f'  {node[edge.cause]} -> {node[edge.effect]} [label="{edge.lag}"'
+        + (", style=dashed];" if edge.kind == "instantaneous" else "];")
+        for edge in graph.edges
+    ]
+    return "\n".join(["digraph {", *nodes, *arrows, "}"]) + "\n"
+
+
+def _dot_text(name: str) -> str:
+    """Escape a label line by line, so that only control characters within a line are spelt out."""
+    # printable_name's own backslashes double, too: DOT shall show the escape, not obey it.
+    lines = (printable_name(line).replace("\\", "\\\\") for line in name.split("\n"))
+    return "\\n".join(lines).replace('"', '\\"').replace("&", "&amp;")
+
+
+WRITERS: Final[Mapping[str, Callable[["CausalGraph"], str]]] = MappingProxyType(
+    {".json": to_json, ".csv": to_csv, ".graphml": to_graphml, ".dot": to_dot}
+)
+"""Suffix of a text file -> its writer."""
+
+
+# --- Terminal -------------------------------------------------------------------------------------
+
+
+def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
+    """Return a table for the terminal: the ``limit`` strongest edges, or all of them.
+
+    Examples
+    --------
+    >>> import rich
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> rich.print(to_table(CausalGraph(("a", "b"), (Edge("a", "b", 2, 0.5),))))
+    ┏━━━━━━━┳━━━━━┳━━━━━━━━┳━━━━━━━┓
+    ┃ edge  ┃ lag ┃ kind   ┃ score ┃
+    ┡━━━━━━━╇━━━━━╇━━━━━━━━╇━━━━━━━┩
+    │ a → b │   2 │ lagged │   0.5 │
+    └───────┴─────┴────────┴───────┘
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = graph.edges[:limit]
+    of_all = f"{len(shown)} of {len(graph)} edges"
+    table = Table(caption=of_all if len(shown) < len(graph) else None)
+    table.add_column("edge", overflow="fold")
+    table.add_column("lag", justify="right")
+    table.add_column("kind")
+    table.add_column("score", justify="right")
+    for edge in shown:
+        score = "–" if math.isnan(edge.score) else f"{edge.score:.4g}"
+        # Text, not str: names may look like rich's own markup.
+        table.add_row(Text(edge.arrow), str(edge.lag), edge.kind, score)
+    return table

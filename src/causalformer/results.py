@@ -1,0 +1,198 @@
+"""The folder in which one discovery leaves its results: all files of it, or none."""
+
+import csv
+import io
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalformer.errors import FileFormatError, OutputError
+from causalformer.files import read_text, write_text
+
+if TYPE_CHECKING:
+    from causalformer.estimator import CausalFormer
+    from causalformer.training import History
+
+GRAPH_FILES: Final = ("graph.json", "edges.csv", "graph.graphml", "graph.dot", "graph.png")
+CHECKPOINT: Final = "checkpoint.safetensors"
+
+
+@contextmanager
+def prepared_folder(folder: str | Path) -> Iterator[Path]:
+    """Make a folder and prove that it can be written, before hours of work go into its content.
+
+    If the work fails, folders that were made for it and are still empty are removed.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be made or written.
+
+    Examples
+    --------
+    >>> home = Path(tempfile.mkdtemp())
+    >>> with prepared_folder(home / "a" / "b"):
+    ...     raise KeyError
+    Traceback (most recent call last):
+    ...
+    KeyError
+    >>> (home / "a").exists()
+    False
+    """
+    folder = Path(folder).expanduser()
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OutputError(
+                f"cannot write into the output folder {folder}: {reason}; choose another one"
+            ) from error
+        yield folder
+    except BaseException:
+        with suppress(OSError):
+            for path in made:
+                path.rmdir()
+        raise
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Give an empty folder for files that appear in ``folder`` together, once all are written.
+
+    Raises
+    ------
+    OutputError
+        If they cannot be written.
+
+    Examples
+    --------
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with staged(folder) as stage:
+    ...     _ = write_text(stage / "model" / "a.txt", "whole")
+    >>> (folder / "model" / "a.txt").read_text()
+    'whole'
+    """
+    stage = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=folder))
+    try:
+        yield stage
+        for file in sorted(path for path in stage.rglob("*") if path.is_file()):
+            target = folder / file.relative_to(stage)
+            target.parent.mkdir(exist_ok=True)
+            file.replace(target)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        reason = error.strerror or str(error)
+        raise OutputError(f"cannot write results into {folder}: {reason}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def write_discovery(
+    folder: Path, model: "CausalFormer", run: Mapping[str, Any], *, save_model: bool = False
+) -> None:
+    """Write everything that one discovery found into ``folder``.
+
+    Parameters
+    ----------
+    folder : Path
+        Receives the graph in the formats of `GRAPH_FILES`, ``scores.csv`` (a matrix, causes down,
+        effects across), ``run.json`` and, if asked for, the fitted model under ``model``.
+    model : CausalFormer
+        Fitted.
+    run : mapping
+        What else belongs into ``run.json``, such as source and command.
+    save_model : bool
+        Whether to write the model.
+    """
+    for name in GRAPH_FILES:
+        model.graph_.save(folder / name)
+    write_text(folder / "scores.csv", _scores_text(model.names_, model.scores_))
+    facts = {
+        **run,
+        "preset": model.preset,
+        "seed": model.random_state,
+        "settings": model.settings_.model_dump(),
+        "training": training_summary(model.history_),
+    }
+    text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(folder / "run.json", text + "\n")
+    if save_model:
+        model.save(folder / "model")
+
+
+def training_summary(history: "History") -> dict[str, Any]:
+    """Return the few facts of a training that people ask for; epochs are counted from 1."""
+    best = history.best
+    return {
+        "epochs": len(history.epochs),
+        "stopped": history.stopped,
+        "best_epoch": best.number + 1,
+        "best_validation_loss": best.validation_loss,
+        "seconds": round(sum(epoch.seconds for epoch in history.epochs), 3),
+    }
+
+
+def read_scores(path: str | Path, names: Sequence[str]) -> NDArray[np.float64]:
+    r"""Read ``scores.csv`` back as ``[cause, effect]`` in the order of ``names``.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is no such matrix over these series.
+
+    Examples
+    --------
+    >>> path = Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> _ = path.write_text("cause,a,b\na,0.5,1\nb,0,0.25\n")
+    >>> read_scores(path, ["b", "a"])
+    array([[0.25, 0.  ], [1.  , 0.5 ]])
+    """
+    rows = [row for row in csv.reader(io.StringIO(read_text(path), newline="")) if row]
+    effects = rows[0][1:] if rows else []
+    causes = [row[0] for row in rows[1:]]
+    if not (sorted(effects) == sorted(causes) == sorted(names)):
+        raise FileFormatError(
+            f"{path}: no scores over the series of the graph; expected the scores.csv that stands "
+            f"beside it, with a line and a column for each of {', '.join(map(repr, names))}"
+        )
+    try:
+        cells = {
+            (row[0], effect): float(cell)
+            for row in rows[1:]
+            for effect, cell in zip(effects, row[1:], strict=True)
+        }
+    except ValueError as error:
+        raise FileFormatError(f"{path}: damaged matrix of scores ({error})") from error
+    return np.array([[cells[cause, effect] for effect in names] for cause in names])
+
+
+def without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Return the mapping with None for NaN, which JSON cannot hold.
+
+    Examples
+    --------
+    >>> without_nan({"f1": 0.5, "auroc": float("nan")})
+    {'f1': 0.5, 'auroc': None}
+    """
+    return {name: None if math.isnan(value) else value for name, value in values.items()}
+
+
+def _scores_text(names: Sequence[str], scores: NDArray[np.float64]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("cause", *names))
+    writer.writerows((name, *row) for name, row in zip(names, scores.tolist(), strict=True))
+    return stream.getvalue()

@@ -1,0 +1,25 @@
+import os
+
+os.environ.setdefault("JAXTYPING_DISABLE", "0")
+
+from jaxtyping import install_import_hook
+
+# shapes in annotations are checked at run time in every test
+_hook = install_import_hook(
+    ["causalformer.model", "causalformer.explain", "causalformer.data.windows"], "beartype.beartype"
+)
+
+import pytest
+import torch
+from hypothesis import settings
+
+settings.register_profile("causalformer", deadline=None, max_examples=25)
+settings.load_profile("causalformer")
+
+
+@pytest.fixture
+def double():
+    """Compute in float64 while a test runs."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)

@@ -1,0 +1,51 @@
+"""Graphs that several tests share: a chain, a ring over hostile names, and any graph."""
+
+import math
+
+from hypothesis import strategies as st
+
+from causalformer.graph import CausalGraph, Edge
+
+HOSTILE = (
+    "<script>alert('x')</script>",
+    'quote " and \\ backslash',
+    "emoji 😀👩‍👩‍👧",
+    "two\nlines",
+    "carriage\rreturn\r\n",
+    "tab\tand nul\x00 and bell\x07",
+    "\\x00",
+    "\x1b[31mred\x1b[0m",
+    "=1+1",
+    "comma, semicolon;",
+    "$\\frac{1}{0$ {braces} %s",
+    "&amp; & &lt;",
+    "[bold]markup[/bold]",
+    "\u2028line separator\x85\x1c",
+    "\ufffe\uffff",
+    "]]> -- -->",
+    " padded ",
+    "",
+)
+
+
+def chain(names=("a", "b", "c"), **kwargs):
+    a, b, c = names
+    return CausalGraph(names, (Edge(a, b, 1, 0.5), Edge(b, c, 2, 0.9), Edge(c, c, 1)), **kwargs)
+
+
+def ring(names, score=math.nan):
+    """Every series drives the next one, at growing lags."""
+    return CausalGraph(
+        tuple(names),
+        tuple(Edge(name, names[i - 1], i + 1, score) for i, name in enumerate(names)),
+    )
+
+
+@st.composite
+def graphs(draw, alphabet=None):
+    text = st.text(alphabet, max_size=6) if alphabet else st.text(max_size=6)
+    names = tuple(draw(st.lists(text, min_size=1, max_size=5, unique=True)))
+    triple = st.tuples(st.sampled_from(names), st.sampled_from(names), st.integers(0, 4))
+    triples = draw(st.lists(triple, max_size=10, unique=True))
+    edges = [Edge(c, e, lag, draw(st.floats())) for c, e, lag in triples if c != e or lag > 0]
+    return CausalGraph(names, tuple(edges))

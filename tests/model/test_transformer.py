@@ -1,0 +1,191 @@
+import numpy as np
+import pytest
+import reference
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causalformer.config import Settings
+from causalformer.model import CausalityAwareTransformer
+from causalformer.model.attention import attend
+from causalformer.model.convolution import convolve
+from causalformer.model.feed_forward import FeedForward
+from causalformer.model.loss import penalised_loss, prediction_error
+
+SMALL = Settings(window=5, d_model=6, d_qk=4, n_heads=2, d_ffn=7, temperature=0.5)
+
+
+def make_model(n_series=3, seed=0, **changes):
+    """A small network with every parameter drawn at random, also those that start at one."""
+    settings = SMALL.model_copy(update=changes)
+    generator = torch.Generator().manual_seed(seed)
+    model = CausalityAwareTransformer(n_series, settings, generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def make_windows(n_samples=2, n_series=3, window=5, seed=1):
+    return torch.rand(n_samples, n_series, window, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.usefixtures("double")
+class TestAgainstTheEquations:
+    def test_attention_equals_the_paper_written_with_loops(self):
+        model, x = make_model(), make_windows()
+        expected = np.stack([reference.attention(model, window.numpy()) for window in x])
+        np.testing.assert_allclose(model.attention(x).detach().numpy(), expected, atol=1e-12)
+
+    def test_attention_of_an_effect_sums_to_one_over_its_causes(self):
+        weights = make_model().attention(make_windows())
+        torch.testing.assert_close(weights.sum(dim=2), torch.ones(2, 2, 3))
+
+    def test_convolution_equals_the_paper_written_with_loops(self):
+        x, kernel = make_windows()[0], torch.randn(3, 3, 5)
+        expected = reference.convolution(kernel.numpy(), x.numpy())
+        np.testing.assert_allclose(convolve(kernel, x).numpy(), expected, atol=1e-12)
+
+    def test_contracting_heads_first_changes_nothing(self):
+        model, x = make_model(), make_windows()
+        weights = model.attention(x)
+        per_head = torch.stack([convolve(kernel, x) for kernel in model.kernel], dim=1)
+        literal = torch.einsum("h,bhji,bhjit->bit", model.head_weight, weights, per_head)
+        fast = attend(weights, model.kernel, model.head_weight, x)
+        torch.testing.assert_close(fast, literal)
+
+    def test_a_kernel_per_sample_gives_the_same_as_a_shared_one(self):
+        model, x = make_model(), make_windows()
+        weights = model.attention(x)
+        copies = model.kernel.expand(len(x), *model.kernel.shape)
+        torch.testing.assert_close(
+            attend(weights, copies, model.head_weight, x),
+            attend(weights, model.kernel, model.head_weight, x),
+        )
+
+    @pytest.mark.parametrize("normalisation", ["none", "time"])
+    def test_prediction_equals_the_paper_written_with_loops(self, normalisation):
+        model, x = make_model(normalisation=normalisation), make_windows()
+        expected = np.stack([reference.predict(model, window.numpy()) for window in x])
+        np.testing.assert_allclose(model(x).detach().numpy(), expected, atol=1e-9)
+
+    def test_single_kernel_ablation_uses_one_kernel_for_all_pairs(self):
+        model = make_model(multi_kernel=False)
+        assert model.shared_kernel.shape == (2, 1, 1, 5)
+        assert model.kernel.shape == (2, 3, 3, 5)
+        x = make_windows()
+        expected = np.stack([reference.predict(model, window.numpy()) for window in x])
+        np.testing.assert_allclose(model(x).detach().numpy(), expected, atol=1e-9)
+
+
+@pytest.mark.usefixtures("double")
+class TestFeedForward:
+    @given(seed=st.integers(0, 10_000), scale=st.sampled_from([1e-3, 1.0, 1e3]))
+    def test_piecewise_form_equals_the_layers(self, seed, scale):
+        torch.manual_seed(seed)
+        ffn, a = FeedForward(9), scale * torch.randn(50)
+        torch.testing.assert_close(ffn(a), ffn.layer_by_layer(a))
+
+    def test_piecewise_form_has_the_gradients_of_the_layers(self):
+        torch.manual_seed(0)
+        ffn, a = FeedForward(9), torch.randn(50, requires_grad=True)
+        wrt = [a, *ffn.parameters()]
+        weights = torch.randn(50)
+        fast = torch.autograd.grad((weights * ffn(a)).sum(), wrt)
+        literal = torch.autograd.grad((weights * ffn.layer_by_layer(a)).sum(), wrt)
+        for ours, theirs in zip(fast, literal, strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+    def test_units_without_weight_are_constant(self):
+        ffn = FeedForward(3)
+        with torch.no_grad():
+            ffn.inner.weight.zero_()
+            ffn.inner.bias.copy_(torch.tensor([1.0, 0.0, -1.0]))
+        a = torch.linspace(-2, 2, 9)
+        torch.testing.assert_close(ffn(a), ffn.layer_by_layer(a))
+
+
+class TestTemporalPriority:
+    @given(
+        slot=st.integers(0, 4),
+        series=st.integers(0, 2),
+        change=st.floats(-5, 5).filter(lambda c: abs(c) > 1e-3),
+        seed=st.integers(0, 50),
+    )
+    def test_with_attention_fixed_a_change_touches_nothing_before_it(
+        self, slot, series, change, seed
+    ):
+        model, x = make_model(seed=seed), make_windows(seed=seed + 1)
+        changed = x.clone()
+        changed[:, series, slot] += change
+        with torch.no_grad():
+            weights = model.attention(x)
+            before, after = (
+                model.predict_from(attend(weights, model.kernel, model.head_weight, window))
+                for window in (x, changed)
+            )
+        assert torch.equal(before[..., :slot], after[..., :slot])
+        # nor the present of the series itself: its own term is shifted by one slot
+        assert torch.equal(before[:, series, slot], after[:, series, slot])
+
+    def test_other_series_do_see_the_present(self):
+        model, x = make_model(), make_windows()
+        changed = x.clone()
+        changed[:, 0, 2] += 1.0
+        with torch.no_grad():
+            weights = model.attention(x)
+            before, after = (
+                attend(weights, model.kernel, model.head_weight, window) for window in (x, changed)
+            )
+        assert not torch.equal(before[:, 1, 2], after[:, 1, 2])
+
+
+class TestInitialisation:
+    def test_kernels_and_masks_start_at_one(self):
+        model = CausalityAwareTransformer(3, SMALL)
+        assert (model.kernel == 1).all()
+        assert (model.attention.mask == 1).all()
+
+    def test_the_same_seed_gives_the_same_weights(self):
+        first, second = (
+            CausalityAwareTransformer(3, SMALL, torch.Generator().manual_seed(7)).state_dict()
+            for _ in range(2)
+        )
+        assert all(torch.equal(first[name], second[name]) for name in first)
+
+    def test_another_seed_gives_other_weights(self):
+        first, second = (
+            CausalityAwareTransformer(3, SMALL, torch.Generator().manual_seed(seed))
+            for seed in (1, 2)
+        )
+        assert not torch.equal(first.attention.query.weight, second.attention.query.weight)
+
+    def test_he_initialisation_keeps_the_variance_of_its_rule(self):
+        settings = SMALL.model_copy(update={"d_model": 400, "d_qk": 200})
+        weight = CausalityAwareTransformer(3, settings).attention.query.weight
+        assert weight.var().item() == pytest.approx(2 / 400, rel=0.05)
+
+    def test_the_untrained_network_predicts_the_middle_of_the_range(self):
+        x = 0.5 + 0.5 * make_windows()
+        torch.testing.assert_close(
+            CausalityAwareTransformer(3, SMALL)(x), torch.full_like(x, 0.75)
+        )
+
+
+class TestLoss:
+    def test_the_first_slot_does_not_count(self):
+        observed, predicted = make_windows(), make_windows(seed=2)
+        elsewhere = predicted.clone()
+        elsewhere[..., 0] += 100
+        assert prediction_error(elsewhere, observed) == prediction_error(predicted, observed)
+
+    def test_error_is_divided_by_series_and_slots(self):
+        observed = torch.zeros(2, 3, 5)
+        predicted = torch.ones(2, 3, 5)
+        assert prediction_error(predicted, observed).item() == pytest.approx(4 / 5)
+
+    def test_penalties_are_means_over_pairs_of_the_norm_over_taps(self):
+        model, x = CausalityAwareTransformer(3, SMALL), make_windows()
+        plain = penalised_loss(model, x, 0.0, 0.0)
+        assert (penalised_loss(model, x, 1.0, 0.0) - plain).item() == pytest.approx(5, rel=1e-5)
+        assert (penalised_loss(model, x, 0.0, 1.0) - plain).item() == pytest.approx(1, rel=1e-5)

@@ -1,0 +1,169 @@
+"""The forms of a graph: strict, reversible, and safe for hostile names."""
+
+import csv
+import io
+import json
+import math
+import re
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from rich.console import Console
+
+from causalformer.errors import FileFormatError
+from causalformer.graph import CausalGraph, Edge
+from graph_examples import HOSTILE, chain, graphs, ring
+
+
+@given(graphs())
+def test_json_round_trip_for_any_names_and_scores(graph):
+    assert CausalGraph.from_json(graph.to_json()) == graph
+
+
+def test_json_is_strict_and_documented():
+    text = CausalGraph(("a", "b"), (Edge("a", "b", 1), Edge("a", "b", 2, math.inf))).to_json()
+    content = json.loads(text, parse_constant=pytest.fail)
+    assert content == {
+        "format": "causalformer-graph",
+        "version": 1,
+        "names": ["a", "b"],
+        "edges": [
+            {"cause": "a", "effect": "b", "lag": 2, "score": "inf"},
+            {"cause": "a", "effect": "b", "lag": 1, "score": None},
+        ],
+        "metadata": {},
+    }
+
+
+def altered(**changes):
+    return json.dumps({**json.loads(chain().to_json()), **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no valid JSON"),
+        (chain().to_json()[:-20], "no valid JSON"),
+        ("[" * 100_000, "no valid JSON"),
+        (altered(metadata={"x": math.nan}), "NaN is no JSON"),
+        ("[]", "not a causal graph"),
+        ('{"format": "other"}', "not a causal graph"),
+        (altered(version=2), "version 2, but this release reads versions up to 1; update"),
+        (altered(version="1"), "version is '1'"),
+        (altered(version=0), "version is 0"),
+        (altered(names="abc"), "must be lists"),
+        (altered(edges={}), "must be lists"),
+        (altered(names=["a"]), "no series is called 'b'"),
+        (altered(names=[["a"]]), "must be text"),
+        (altered(edges=[1]), "must be an object"),
+        (altered(edges=[{"cause": "a"}]), "lacks effect, lag"),
+        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1.5}]), "whole number"),
+        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1, "score": "nan"}]), "no number"),
+        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1, "score": [1]}]), "score"),
+        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1, "score": 10**400}]), "score"),
+        (altered(metadata=[]), "mapping"),
+    ],
+)
+def test_foreign_damaged_and_newer_json_is_refused(text, problem):
+    with pytest.raises(FileFormatError, match=re.escape(problem)):
+        CausalGraph.from_json(text)
+
+
+def test_unknown_fields_of_later_releases_are_ignored():
+    content = json.loads(chain().to_json())
+    content["later"] = 1
+    content["edges"][0]["q_value"] = 0.01
+    assert CausalGraph.from_json(json.dumps(content)) == chain()
+
+
+def test_hostile_names_survive_json_csv_frame_and_networkx():
+    graph = ring(HOSTILE)
+    assert CausalGraph.from_json(graph.to_json()) == graph
+    rows = list(csv.reader(io.StringIO(graph.to_csv(), newline="")))
+    assert [tuple(row[:3]) for row in rows[1:]] == [(e.cause, e.effect, str(e.lag)) for e in graph]
+    assert graph.to_frame()["cause"].tolist() == [e.cause for e in graph]
+    assert tuple(graph.to_networkx().nodes) == HOSTILE
+
+
+def unescaped(name):
+    """Undo the documented escapes of GraphML."""
+    return re.sub(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})", lambda m: chr(int(m[1] or m[2], 16)), name)
+
+
+def check_graphml(graph):
+    back = nx.read_graphml(io.BytesIO(graph.to_graphml().encode()), force_multigraph=True)
+    assert [unescaped(node) for node in back.nodes] == list(graph.names)
+    edges = {
+        (unescaped(c), unescaped(e), data["lag"], data["kind"], data.get("score"))
+        for c, e, data in back.edges(data=True)
+    }
+    assert edges == {
+        (e.cause, e.effect, e.lag, e.kind, None if math.isnan(e.score) else e.score) for e in graph
+    }
+
+
+@given(graphs())
+def test_graphml_round_trip_for_any_names(graph):
+    check_graphml(graph)
+
+
+@given(graphs(alphabet="\\x0u5c\x00"))
+def test_graphml_escapes_never_collide(graph):
+    check_graphml(graph)
+
+
+def test_graphml_keeps_legal_names_as_they_are_and_has_unique_edge_ids():
+    names = tuple(
+        n for n in HOSTILE if not re.search("[\x00-\x08\x0b-\x0c\x0e-\x1f\ufffe\uffff]", n)
+    )
+    names = tuple(n for n in names if n != "\\x00")
+    back = nx.read_graphml(io.BytesIO(ring(names).to_graphml().encode()))
+    assert tuple(back.nodes) == names
+    check_graphml(ring(HOSTILE, score=0.5))
+    ids = re.findall(r'<edge [^>]*id="(e\d+)"', ring(HOSTILE).to_graphml())
+    assert len(set(ids)) == len(HOSTILE)
+
+
+def test_dot_escapes_names_and_dashes_instantaneous_edges():
+    graph = CausalGraph(('a"]; b [x="', "l\n\\N&lt;\x00"), ())
+    assert graph.to_dot().splitlines()[1:3] == [
+        r'  n0 [label="a\"]; b [x=\""];',
+        r'  n1 [label="l\n\\N&amp;lt;\\x00"];',
+    ]
+    dashed = CausalGraph(("a", "b"), (Edge("a", "b", 0),)).to_dot()
+    assert 'n0 -> n1 [label="0", style=dashed];' in dashed
+    text = ring(HOSTILE).to_dot()
+    assert len(text.rstrip("\n").split("\n")) == 2 + 2 * len(HOSTILE)  # a line per statement
+    strings = r'"(?:[^"\\]|\\.)*"'
+    assert '"' not in re.sub(strings, "", text)
+
+
+def test_csv_leaves_unknown_scores_empty():
+    assert chain().to_csv().splitlines() == [
+        "cause,effect,lag,kind,score",
+        "b,c,2,lagged,0.9",
+        "a,b,1,lagged,0.5",
+        "c,c,1,self,",
+    ]
+
+
+def printed(table):
+    console = Console(file=io.StringIO(), width=200, force_terminal=False)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def test_table_shows_the_strongest_edges_and_says_how_many_there_are():
+    text = printed(chain().table(limit=2))
+    assert text.index("b → c") < text.index("a → b")
+    assert "c → c" not in text
+    assert "2 of 3 edges" in text
+    assert "–" in printed(chain().table())
+
+
+def test_table_shows_hostile_names_without_obeying_them():
+    text = printed(ring(HOSTILE).table())
+    assert "[bold]markup[/bold]" in text
+    assert "\x1b" not in text
+    assert r"\x1b[31mred" in text

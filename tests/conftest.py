@@ -1,17 +1,12 @@
-import os
-
-os.environ.setdefault("JAXTYPING_DISABLE", "0")
-
-from jaxtyping import install_import_hook
-
-# shapes in annotations are checked at run time in every test
-_hook = install_import_hook(
-    ["causalformer.model", "causalformer.explain", "causalformer.data.windows"], "beartype.beartype"
-)
+"""Shape checks on, and settings every test shares."""
 
 import pytest
 import torch
 from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# shapes in annotations are checked at run time in every test
+install_import_hook(["causalformer.model", "causalformer.explain"], "beartype.beartype")
 
 settings.register_profile("causalformer", deadline=None, max_examples=25)
 settings.load_profile("causalformer")

@@ -438,6 +438,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
 ) -> None:
     """Try it: discover the graph of a bundled example."""
+    from causalformer.bench.timing import one_thread
     from causalformer.config import resolve_settings
     from causalformer.datasets import load_example
 
@@ -446,11 +447,13 @@ def demo(
     _print(f"An invented greenhouse: {names}; {example.series.n_slots} slots.\n")
     preset = "paper-v-fork"
     model = _model(preset, resolve_settings(preset), None, 0, "auto")
-    _discover(model, example.series, out)
+    with one_thread():  # so small a model gains nothing from more, and loses where cores are busy
+        _discover(model, example.series, out)
     _compare_with_truth(model, example)
     _print(
-        "\nNext: causalformer discover YOUR.csv --out results   (one column per series)"
-        "\n      causalformer presets                          (settings that --preset names)"
+        "\nNext:"
+        "\n  causalformer discover YOUR.csv --out results    one column per series"
+        "\n  causalformer presets                            settings for --preset"
     )
 
 

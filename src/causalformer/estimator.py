@@ -116,7 +116,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
         windows = self._windows(table, scaling, settings, device)
         generator = torch.Generator().manual_seed(self.random_state)
-        model = CausalityAwareTransformer(table.n_series, settings, generator).to(device)
+        level = float(windows.mean())
+        model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
         with flush_denormals():
             history = train(
                 model,
@@ -227,5 +228,3 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         digest.update(repr((self.random_state, table.names, table.values.shape)).encode())
         digest.update(np.ascontiguousarray(table.values).tobytes())
         return CheckpointFile(Path(self.checkpoint), digest.hexdigest())
-
-

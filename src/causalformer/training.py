@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,8 @@ from causalformer.config import Settings
 from causalformer.data.windows import TimeSplit
 from causalformer.errors import SettingsError
 
-Loss = Callable[[nn.Module, Tensor], Tensor]
+Network = TypeVar("Network", bound=nn.Module)
+Loss = Callable[[Network, Tensor], Tensor]
 StopReason = Literal["patience", "max_epochs", "interrupted", "diverged"]
 
 
@@ -80,10 +81,10 @@ class CheckpointFile:
 
 
 def train(
-    model: nn.Module,
+    model: Network,
     windows: Tensor,
     split: TimeSplit,
-    loss: Loss,
+    loss: Loss[Network],
     plan: TrainingPlan,
     generator: torch.Generator,
     *,
@@ -147,7 +148,9 @@ def train(
                 stopped = "patience"
                 break
             if checkpoint and time.monotonic() - last_saved >= checkpoint.every_seconds:
-                save_state(checkpoint.path, checkpoint.fingerprint, state, model, optimizer, generator)
+                save_state(
+                    checkpoint.path, checkpoint.fingerprint, state, model, optimizer, generator
+                )
                 last_saved = time.monotonic()
     except KeyboardInterrupt:
         stopped = "interrupted"
@@ -177,11 +180,11 @@ def _begin(
 
 
 def _one_epoch(
-    model: nn.Module,
+    model: Network,
     optimizer: torch.optim.Optimizer,
     windows: Tensor,
     split: TimeSplit,
-    loss: Loss,
+    loss: Loss[Network],
     plan: TrainingPlan,
     generator: torch.Generator,
 ) -> float:
@@ -200,7 +203,7 @@ def _one_epoch(
 
 
 @torch.no_grad()
-def _mean_loss(model: nn.Module, windows: Tensor, loss: Loss, batch_size: int) -> float:
+def _mean_loss(model: Network, windows: Tensor, loss: Loss[Network], batch_size: int) -> float:
     model.eval()
-    total = sum(float(loss(model, batch)) * len(batch) for batch in windows.split(batch_size))
+    total = sum(loss(model, batch).item() * len(batch) for batch in windows.split(batch_size))
     return total / len(windows)

@@ -1,33 +1,16 @@
 import numpy as np
+import paper_equations as reference
 import pytest
-import reference
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalformer.config import Settings
 from causalformer.model import CausalityAwareTransformer
 from causalformer.model.attention import attend
 from causalformer.model.convolution import convolve
 from causalformer.model.feed_forward import FeedForward
 from causalformer.model.loss import penalised_loss, prediction_error
-
-SMALL = Settings(window=5, d_model=6, d_qk=4, n_heads=2, d_ffn=7, temperature=0.5)
-
-
-def make_model(n_series=3, seed=0, **changes):
-    """A small network with every parameter drawn at random, also those that start at one."""
-    settings = SMALL.model_copy(update=changes)
-    generator = torch.Generator().manual_seed(seed)
-    model = CausalityAwareTransformer(n_series, settings, generator)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    return model
-
-
-def make_windows(n_samples=2, n_series=3, window=5, seed=1):
-    return torch.rand(n_samples, n_series, window, generator=torch.Generator().manual_seed(seed))
+from small_models import SMALL, make_model, make_windows
 
 
 @pytest.mark.usefixtures("double")
@@ -49,8 +32,17 @@ class TestAgainstTheEquations:
     def test_contracting_heads_first_changes_nothing(self):
         model, x = make_model(), make_windows()
         weights = model.attention(x)
-        per_head = torch.stack([convolve(kernel, x) for kernel in model.kernel], dim=1)
-        literal = torch.einsum("h,bhji,bhjit->bit", model.head_weight, weights, per_head)
+        literal = torch.stack(
+            [
+                torch.einsum(
+                    "h,hji,hjit->it",
+                    model.head_weight,
+                    weights[b],
+                    torch.stack([convolve(kernel, x[b]) for kernel in model.kernel]),
+                )
+                for b in range(len(x))
+            ]
+        )
         fast = attend(weights, model.kernel, model.head_weight, x)
         torch.testing.assert_close(fast, literal)
 
@@ -165,11 +157,10 @@ class TestInitialisation:
         weight = CausalityAwareTransformer(3, settings).attention.query.weight
         assert weight.var().item() == pytest.approx(2 / 400, rel=0.05)
 
-    def test_the_untrained_network_predicts_the_middle_of_the_range(self):
-        x = 0.5 + 0.5 * make_windows()
-        torch.testing.assert_close(
-            CausalityAwareTransformer(3, SMALL)(x), torch.full_like(x, 0.75)
-        )
+    def test_the_untrained_network_predicts_the_level_of_a_flat_window(self):
+        model = CausalityAwareTransformer(3, SMALL, level=0.75)
+        prediction = model(torch.full((1, 3, 5), 0.75))
+        torch.testing.assert_close(prediction[..., 1:], torch.full((1, 3, 4), 0.75))
 
 
 class TestLoss:

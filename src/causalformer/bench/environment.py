@@ -52,9 +52,11 @@ def describe_environment(command: Sequence[str] | None = None, **facts: object) 
     }
 
 
-def write_environment(path: str | Path, **facts: object) -> Path:
+def write_environment(
+    path: str | Path, command: Sequence[str] | None = None, **facts: object
+) -> Path:
     """Write `describe_environment` as a JSON file."""
-    text = json.dumps(describe_environment(None, **facts), indent=2, ensure_ascii=False)
+    text = json.dumps(describe_environment(command, **facts), indent=2, ensure_ascii=False)
     return write_text(path, text + "\n")
 
 

@@ -133,12 +133,13 @@ def _read(path: Path) -> list[Row]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
+            columns = tuple(reader.fieldnames or ())
             rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FileFormatError(
             f"{path} cannot be read ({error}); delete it, or choose another output folder"
         ) from error
-    if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row.values() for row in rows):
+    if columns != COLUMNS or any(None in row.values() for row in rows):
         raise FileFormatError(
             f"{path} holds no results of this version; delete it, or choose another output folder"
         )

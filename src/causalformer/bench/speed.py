@@ -1,7 +1,7 @@
 """Whole discoveries on one core, timed against the published implementation.
 
-``python -m causalformer.bench.speed --data FOLDER --out benchmarks/speed.csv`` reads, trains with the
-paper's settings and epochs, explains and builds the graph; then it measures the memory of one
+``python -m causalformer.bench.speed --data FOLDER --out benchmarks/speed.csv`` reads, trains with
+the paper's settings and epochs, explains and builds the graph; then it measures the memory of one
 training step (see `causalformer.bench.memory`). The exit code is 1 if a target is missed.
 """
 
@@ -135,6 +135,7 @@ def main() -> int:
         write_text(options.out, _csv_text(timings))
         write_environment(
             options.out.with_name(f"{options.out.stem}-environment.json"),
+            ["python", "-m", "causalformer.bench.speed", *sys.argv[1:]],
             seed=options.seed,
             memory=asdict(memory),
         )

@@ -8,7 +8,6 @@ over one-hot vectors gives one by one.
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -68,13 +67,11 @@ def relevance(
     return Attribution(*shares)
 
 
-def gradients(
-    model: CausalityAwareTransformer, x: Float[Tensor, "b n slot"]
-) -> Attribution:
+def gradients(model: CausalityAwareTransformer, x: Float[Tensor, "b n slot"]) -> Attribution:
     """Differentiate the prediction, summed over slots, by attention and kernels."""
     with torch.no_grad():
         attention, kernel = model.attention(x), _kernel_per_sample(model, x)
-        output, pull_back = torch.func.vjp(
+        output, pull_back, *_ = torch.func.vjp(
             lambda a, k: model.predict_from(attend(a, k, model.head_weight, x)), attention, kernel
         )
         return Attribution(*pull_back(torch.ones_like(output)))
@@ -102,24 +99,32 @@ def _layers_behind_attention(
         _with_and_without_bias(model.feed_forward_norm),
         (
             lambda a: model.output(a[..., None])[..., 0],
-            lambda a: F.linear(a[..., None], model.output.weight)[..., 0],
+            lambda a: nn.functional.linear(a[..., None], model.output.weight)[..., 0],
         ),
     ]
 
 
 def _parts_of(ffn: FeedForward) -> list[tuple[Layer, Layer]]:
     return [
-        (lambda a: ffn.inner(a[..., None]), lambda a: F.linear(a[..., None], ffn.inner.weight)),
+        (
+            lambda a: ffn.inner(a[..., None]),
+            lambda a: nn.functional.linear(a[..., None], ffn.inner.weight),
+        ),
         (_leaky_relu, _leaky_relu),
-        (lambda a: ffn.outer(a)[..., 0], lambda a: F.linear(a, ffn.outer.weight)[..., 0]),
+        (
+            lambda a: ffn.outer(a)[..., 0],
+            lambda a: nn.functional.linear(a, ffn.outer.weight)[..., 0],
+        ),
     ]
 
 
 def _leaky_relu(a: Tensor) -> Tensor:
-    return F.leaky_relu(a, NEGATIVE_SLOPE)
+    return nn.functional.leaky_relu(a, NEGATIVE_SLOPE)
 
 
 def _with_and_without_bias(norm: nn.Module) -> tuple[Layer, Layer]:
     if not isinstance(norm, nn.LayerNorm):
         return norm, norm
-    return norm, lambda a: F.layer_norm(a, norm.normalized_shape, norm.weight, None, norm.eps)
+    return norm, lambda a: nn.functional.layer_norm(
+        a, norm.normalized_shape, norm.weight, None, norm.eps
+    )

@@ -49,7 +49,7 @@ def redistribute(
     >>> redistribute(lambda x: x @ w, (x,), torch.ones(1))
     (tensor([0.2500, 0.7500]),)
     """
-    operands = tuple(operand.detach() for operand in operands)
-    output, pull_back = torch.func.vjp(layer, *operands)
-    shares = pull_back(relevance / stabilise(output, epsilon))
-    return tuple(operand * share for operand, share in zip(operands, shares, strict=True))
+    with torch.no_grad():
+        output, pull_back, *_ = torch.func.vjp(layer, *operands)
+        shares = pull_back(relevance / stabilise(output, epsilon))
+        return tuple(operand * share for operand, share in zip(operands, shares, strict=True))

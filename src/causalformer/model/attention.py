@@ -44,6 +44,7 @@ class CausalAttention(nn.Module):
         self.mask = nn.Parameter(torch.ones(n_heads, n_series, n_series))
 
     def forward(self, x: Float[Tensor, "b n slot"]) -> Float[Tensor, "b head cause effect"]:
+        """Give the attention of every effect (last axis) over its causes."""
         with_one = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)
         n_samples, n_series, width = with_one.shape
         # from the cause's side: batch, cause, head × (slot and one); then meet the effect's side
@@ -52,7 +53,7 @@ class CausalAttention(nn.Module):
         logits = logits.view(n_samples, n_series, self.n_heads, n_series).transpose(1, 2)
         return torch.softmax(logits * (self.scale * self.mask), dim=-2)
 
-    def _bilinear_form(self) -> Float[Tensor, "cause_slot head*effect_slot"]:
+    def _bilinear_form(self) -> Float[Tensor, "cause_slot head_effect_slot"]:
         """Form ``U_K U_Q^T`` for every head: the whole path from two series to one logit."""
         key, query = self._folded(self.key), self._folded(self.query)
         return torch.bmm(key, query.transpose(1, 2)).transpose(0, 1).flatten(1)
@@ -61,7 +62,7 @@ class CausalAttention(nn.Module):
         embedding = torch.cat([self.embedding.weight.T, self.embedding.bias[None]])  # T + 1, d
         folded = embedding @ projection.weight.T
         folded = torch.cat([folded[:-1], folded[-1:] + projection.bias])
-        return folded.unflatten(1, (self.n_heads, -1)).transpose(0, 1)
+        return folded.view(len(folded), self.n_heads, -1).transpose(0, 1)
 
 
 def attend(

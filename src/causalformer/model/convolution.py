@@ -1,9 +1,8 @@
 """Multi-kernel causal convolution (paper, section "Multi-kernel Causal Convolution")."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def past_of_every_slot(x: Float[Tensor, "*b cause slot"]) -> Float[Tensor, "*b cause slot tap"]:
@@ -14,7 +13,7 @@ def past_of_every_slot(x: Float[Tensor, "*b cause slot"]) -> Float[Tensor, "*b c
     axes (both only add up to a position in the padded series).
     """
     n_slots = x.shape[-1]
-    return F.pad(x, (n_slots - 1, 0)).unfold(-1, n_slots, 1)
+    return nn.functional.pad(x, (n_slots - 1, 0)).unfold(-1, n_slots, 1)
 
 
 def observed_slots(n_slots: int, like: Tensor) -> Float[Tensor, " slot"]:
@@ -24,7 +23,7 @@ def observed_slots(n_slots: int, like: Tensor) -> Float[Tensor, " slot"]:
 
 def shift_right(self_term: Float[Tensor, "*b slot"]) -> Float[Tensor, "*b slot"]:
     """Move a self term one slot to the right, zero in front: no series sees its own present."""
-    return F.pad(self_term, (1, 0))[..., :-1]
+    return nn.functional.pad(self_term, (1, 0))[..., :-1]
 
 
 def convolve(

@@ -24,6 +24,7 @@ class FeedForward(nn.Module):
         self.outer = nn.Linear(d_ffn, 1)
 
     def forward(self, a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+        """Look up the piece every value falls on and apply its line."""
         w, b = self.inner.weight[:, 0], self.inner.bias
         v, c = self.outer.weight[0], self.outer.bias
         with torch.no_grad():

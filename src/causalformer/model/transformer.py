@@ -8,6 +8,8 @@ from causalformer.config import Settings
 from causalformer.model.attention import CausalAttention, attend
 from causalformer.model.feed_forward import FeedForward
 
+_FIRST_OUTPUT = 0.1  # the first predictions vary by a tenth of what He's rule gives
+
 
 class CausalityAwareTransformer(nn.Module):
     r"""Predict every slot of every series from its causes.
@@ -26,10 +28,16 @@ class CausalityAwareTransformer(nn.Module):
         The architecture; see `causalformer.config.Settings`.
     generator : torch.Generator, optional
         Source of the initial weights.
+    level : float
+        Mean of the data: what the untrained network predicts for a flat window of that level.
     """
 
     def __init__(
-        self, n_series: int, settings: Settings, generator: torch.Generator | None = None
+        self,
+        n_series: int,
+        settings: Settings,
+        generator: torch.Generator | None = None,
+        level: float = 0.0,
     ) -> None:
         super().__init__()
         self.n_series = n_series
@@ -53,17 +61,33 @@ class CausalityAwareTransformer(nn.Module):
             nn.LayerNorm(settings.window) if settings.normalisation == "time" else nn.Identity()
             for _ in range(2)
         )
-        self._initialise(generator)
+        self._draw_weights(generator)
+        self._start_at(level)
 
-    def _initialise(self, generator: torch.Generator | None) -> None:
+    def _draw_weights(self, generator: torch.Generator | None) -> None:
         """Draw weights by He's rule; biases zero, kernels, masks and norms one."""
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
             elif name == "head_weight":
-                nn.init.kaiming_uniform_(parameter[None], nonlinearity="linear", generator=generator)
+                nn.init.kaiming_uniform_(
+                    parameter[None], nonlinearity="linear", generator=generator
+                )
             elif parameter.dim() == 2:
                 nn.init.kaiming_uniform_(parameter, nonlinearity="leaky_relu", generator=generator)
+
+    @torch.no_grad()
+    def _start_at(self, level: float) -> None:
+        """Let the untrained network predict the mean of the data.
+
+        DEVIATION: the paper does not say where the output starts. From a random start the first
+        steps only move the output to the data's level, through every weight at once; attention
+        saturates on the way and little is learned afterwards.
+        """
+        self.output.weight.mul_(_FIRST_OUTPUT)
+        flat = self.attention_norm(torch.full((self.window,), level) * self.head_weight.sum())
+        fed = self.feed_forward_norm(self.feed_forward(flat)).mean()
+        self.output.bias.copy_(level - self.output.weight[0] * fed)
 
     @property
     def kernel(self) -> Float[Tensor, "head cause effect tap"]:
@@ -71,6 +95,7 @@ class CausalityAwareTransformer(nn.Module):
         return self.shared_kernel.expand(-1, self.n_series, self.n_series, -1)
 
     def forward(self, x: Float[Tensor, "b n slot"]) -> Float[Tensor, "b n slot"]:
+        """Predict every slot of every window."""
         return self.predict_from(attend(self.attention(x), self.kernel, self.head_weight, x))
 
     def predict_from(self, attended: Float[Tensor, "b n slot"]) -> Float[Tensor, "b n slot"]:

@@ -293,7 +293,7 @@ def _print_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
     from causalformer.results import training_summary
 
     facts = training_summary(model.history_)
-    _print(model.graph_.table())
+    _print(model.graph_.table() if len(model.graph_) else "No edge was found.")
     _print(
         f"{len(model.graph_)} edges among {table.n_series} series of {table.n_slots} slots; "
         f"{facts['epochs']} epochs in {facts['seconds']:.1f} s, "

@@ -39,11 +39,8 @@ class TrainingProgress:
         self._best = float("nan")
         console = console or Console(stderr=True)
         self._bar = Progress(
-            TextColumn("training"),
-            BarColumn(bar_width=20),
-            TextColumn(
-                "epoch {task.completed:.0f} of at most {task.total:.0f}{task.fields[facts]}"
-            ),
+            BarColumn(bar_width=10),
+            TextColumn("epoch {task.completed:.0f} of {task.total:.0f}{task.fields[facts]}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -70,8 +67,8 @@ class TrainingProgress:
         done = epoch.number + 1
         left = (self._max_epochs - done) * sum(self._durations) / len(self._durations)
         facts = (
-            f" · validation loss {epoch.validation_loss:.4g} · best {self._best:.4g}"
-            f" · at most {_duration(left)} left"
+            f" · validation loss {epoch.validation_loss:.3g}, best {self._best:.3g}"
+            f" · ≤ {_duration(left)} left"
         )
         self._bar.update(self._task, completed=done, facts=facts)
 

@@ -1,4 +1,5 @@
 import math
+from io import StringIO
 
 import pytest
 from rich.console import Console
@@ -68,10 +69,9 @@ def test_the_terminal_shows_names_literally_and_every_figure_in_80_columns():
             for i in "ab"
         )
     )
-    console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(bench_table(results))
-    text = console.export_text()
-    console.file.close()
+    stream = StringIO()
+    Console(width=80, file=stream).print(bench_table(results))
+    text = stream.getvalue()
     assert "[red]x" in text
     assert text.count("0.50 ± 0.00") == 3
     assert "sample standard deviation" in text

@@ -38,9 +38,9 @@ class CausalAttention(nn.Module):
         super().__init__()
         self.n_heads = n_heads
         self.scale = 1.0 / (temperature * math.sqrt(d_qk))
-        self.embedding = nn.Linear(window, d_model)
-        self.query = nn.Linear(d_model, n_heads * d_qk)
-        self.key = nn.Linear(d_model, n_heads * d_qk)
+        self.embedding = nn.utils.skip_init(nn.Linear, window, d_model)
+        self.query = nn.utils.skip_init(nn.Linear, d_model, n_heads * d_qk)
+        self.key = nn.utils.skip_init(nn.Linear, d_model, n_heads * d_qk)
         self.mask = nn.Parameter(torch.ones(n_heads, n_series, n_series))
 
     def forward(self, x: Float[Tensor, "b n slot"]) -> Float[Tensor, "b head cause effect"]:

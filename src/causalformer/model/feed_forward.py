@@ -20,8 +20,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_ffn: int) -> None:
         super().__init__()
-        self.inner = nn.Linear(1, d_ffn)
-        self.outer = nn.Linear(d_ffn, 1)
+        self.inner = nn.utils.skip_init(nn.Linear, 1, d_ffn)
+        self.outer = nn.utils.skip_init(nn.Linear, d_ffn, 1)
 
     def forward(self, a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Look up the piece every value falls on and apply its line."""

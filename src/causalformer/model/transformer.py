@@ -54,7 +54,7 @@ class CausalityAwareTransformer(nn.Module):
         self.shared_kernel = nn.Parameter(torch.ones(settings.n_heads, *pairs, settings.window))
         self.head_weight = nn.Parameter(torch.ones(settings.n_heads))
         self.feed_forward = FeedForward(settings.d_ffn)
-        self.output = nn.Linear(1, 1)
+        self.output = nn.utils.skip_init(nn.Linear, 1, 1)
         # DEVIATION: the text has no normalisation; the published figures used a layer norm over
         # the time axis, which lets later slots of a window touch the prediction of earlier ones.
         self.attention_norm, self.feed_forward_norm = (

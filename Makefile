@@ -1,0 +1,40 @@
+# Two commands matter: `make demo` and `make test`. Both set up .venv first.
+PYTHON ?= python3
+DATA ?= ../shared/data
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-slow lint setup bench-paper bench-speed bench-tables clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "causalformer needs Python 3.11 or newer: make PYTHON=python3.11")'
+	@$(PYTHON) -m venv .venv || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/causalformer demo --out demo-results
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+# The paper's presets beside the trivial rows; results are committed under benchmarks/.
+bench-paper: $(READY)
+	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
+	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
+
+bench-speed: $(READY)
+	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed
+
+clean:
+	rm -rf .venv demo-results

@@ -1,0 +1,226 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+
+from causalformer import CausalFormer
+from causalformer.config import PRESETS
+from causalformer.data import SeriesTable
+from causalformer.errors import DataError, DataWarning, FileFormatError, SettingsError
+
+TINY = {"window": 6, "d_model": 8, "d_qk": 8, "n_heads": 2, "d_ffn": 8, "max_epochs": 3}
+
+
+def make_frame(n_slots=120, seed=0):
+    """A drives B after one slot; C is alone."""
+    noise = np.random.default_rng(seed).standard_normal((n_slots, 3))
+    noise[1:, 1] = 0.95 * noise[:-1, 0] + 0.2 * noise[1:, 1]
+    return pd.DataFrame(noise, columns=["A", "B", "C"])
+
+
+def tiny(**changes):
+    options = {"settings": TINY, "random_state": 0} | changes
+    return CausalFormer("paper-fmri", **options)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return tiny().fit(make_frame())
+
+
+class TestHabits:
+    def test_fit_returns_self(self):
+        model = tiny()
+        assert model.fit(make_frame()) is model
+
+    def test_clone_and_params(self):
+        model = tiny(random_state=3, device="cpu")
+        copy = clone(model)
+        assert copy.get_params() == model.get_params()
+        assert copy.set_params(random_state=4).random_state == 4
+
+    def test_fit_edits_no_constructor_argument(self):
+        model = tiny()
+        before = json.dumps(model.get_params(), default=str)
+        model.fit(make_frame())
+        assert json.dumps(model.get_params(), default=str) == before
+        assert "max_epochs" in TINY
+
+    def test_the_same_seed_gives_the_same_graph(self, fitted):
+        assert tiny().fit(make_frame()).graph_ == fitted.graph_
+
+    def test_another_seed_gives_other_scores(self, fitted):
+        assert not np.allclose(tiny(random_state=1).fit(make_frame()).scores_, fitted.scores_)
+
+    def test_global_random_state_is_left_alone(self):
+        torch.manual_seed(5)
+        expected = torch.get_rng_state()
+        tiny().fit(make_frame())
+        assert torch.equal(torch.get_rng_state(), expected)
+
+    def test_unfitted_models_say_so(self):
+        with pytest.raises(ValueError, match="not fitted"):
+            tiny().predict(make_frame())
+
+
+class TestResult:
+    def test_graph_uses_names_and_the_columns_of_the_contract(self, fitted):
+        assert fitted.graph_.names == ("A", "B", "C")
+        frame = fitted.graph_.to_frame()
+        assert list(frame.columns) == ["cause", "effect", "lag", "kind", "score"]
+        assert frame["score"].is_monotonic_decreasing
+
+    def test_arrays_are_cause_effect_lag(self, fitted):
+        assert fitted.scores_.shape == (3, 3)
+        assert fitted.lag_scores_.shape == (3, 3, TINY["window"] + 1)
+
+    def test_a_known_driver_is_found_with_its_lag(self):
+        settings = {"window": 8, "d_model": 16, "d_qk": 16, "max_epochs": 60, "patience": 60}
+        settings |= {"temperature": 100.0, "normalisation": "none", "l1_kernel": 1e-3}
+        model = CausalFormer("paper-fmri", settings=settings).fit(make_frame(1500))
+        off_diagonal = model.scores_ * (1 - np.eye(3))
+        cause, effect = np.unravel_index(off_diagonal.argmax(), (3, 3))
+        assert (model.names_[cause], model.names_[effect]) == ("A", "B")
+        assert model.lag_scores_[0, 1].argmax() == 1
+
+    def test_predictions_come_in_the_units_of_the_data(self):
+        frame = make_frame() * 1000 + 5000
+        predicted = tiny().fit(frame).predict(frame)
+        assert predicted.shape == frame.shape
+        assert predicted.iloc[: TINY["window"] - 1].isna().all().all()
+        assert (predicted.iloc[TINY["window"] - 1 :].mean() - 5000).abs().max() < 1000
+
+    def test_other_columns_cannot_be_predicted(self, fitted):
+        with pytest.raises(DataError, match="same columns"):
+            fitted.predict(make_frame().rename(columns={"A": "Z"}))
+
+    def test_frames_arrays_and_tables_give_the_same_graph(self, fitted):
+        frame = make_frame()
+        array = CausalFormer("paper-fmri", settings=TINY).fit(frame.to_numpy())
+        np.testing.assert_array_equal(array.scores_, fitted.scores_)
+        table = SeriesTable(frame.to_numpy(), tuple(frame.columns))
+        assert tiny().fit(table).graph_ == fitted.graph_
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_every_preset_runs(self, preset):
+        small = TINY | {"max_epochs": 1}
+        assert CausalFormer(preset, settings=small).fit(make_frame()).graph_.names
+
+    @pytest.mark.parametrize(
+        "ablation", ["interpretation", "relevance", "gradient", "bias", "multi_kernel"]
+    )
+    def test_every_ablation_gives_another_result(self, fitted, ablation):
+        ablated = tiny(settings=TINY | {ablation: False}).fit(make_frame())
+        assert not np.allclose(ablated.scores_, fitted.scores_)
+
+
+class TestBadInput:
+    def test_fewer_rows_than_the_window_names_the_option(self):
+        with pytest.raises(DataError, match="window"):
+            tiny().fit(make_frame(5))
+
+    def test_unknown_preset_suggests_one(self):
+        with pytest.raises(SettingsError, match="did you mean 'paper-fmri'"):
+            CausalFormer("paper-frmi").fit(make_frame())
+
+    def test_unknown_setting_suggests_one(self):
+        with pytest.raises(SettingsError, match="did you mean 'window'"):
+            tiny(settings={"windw": 3}).fit(make_frame())
+
+    def test_m_not_below_n_is_refused(self):
+        with pytest.raises(SettingsError, match="top_clusters"):
+            tiny(settings=TINY | {"top_clusters": 2}).fit(make_frame())
+
+    def test_unknown_device(self):
+        with pytest.raises(SettingsError, match="device 'tpu'"):
+            tiny(device="tpu").fit(make_frame())
+
+    def test_constant_column_warns_by_name_and_still_gives_a_graph(self):
+        with pytest.warns(DataWarning, match="C"):
+            model = tiny().fit(make_frame().assign(C=1.0))
+        assert np.isfinite(model.scores_).all()
+
+    def test_missing_values_name_the_column(self):
+        frame = make_frame()
+        frame.loc[3, "B"] = np.nan
+        with pytest.raises(DataError, match="B"):
+            tiny().fit(frame)
+
+    @pytest.mark.parametrize("scale", [1e-12, 1e12])
+    def test_units_do_not_change_the_graph(self, fitted, scale):
+        scaled = tiny().fit(make_frame() * scale)
+        np.testing.assert_allclose(scaled.scores_, fitted.scores_, rtol=1e-3, atol=1e-6)
+
+
+class TestModelFiles:
+    def test_a_saved_model_comes_back_whole(self, fitted, tmp_path):
+        loaded = CausalFormer.load(fitted.save(tmp_path / "m"))
+        assert loaded.graph_ == fitted.graph_
+        assert loaded.history_ == fitted.history_
+        np.testing.assert_array_equal(loaded.lag_scores_, fitted.lag_scores_)
+        pd.testing.assert_frame_equal(loaded.predict(make_frame()), fitted.predict(make_frame()))
+
+    def test_no_pickle_is_written(self, fitted, tmp_path):
+        folder = fitted.save(tmp_path / "m")
+        assert sorted(p.name for p in folder.iterdir()) == ["model.json", "weights.safetensors"]
+
+    def test_a_folder_without_a_model(self, tmp_path):
+        with pytest.raises(FileFormatError, match=r"model\.json"):
+            CausalFormer.load(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("model.json", b"not json"),
+            ("model.json", b"[1, 2]"),
+            ("model.json", b'{"format": "other"}'),
+            ("model.json", b'{"format": "causalformer-model", "version": 99}'),
+            ("model.json", b'{"format": "causalformer-model", "version": 1}'),
+            ("model.json", b"\xff\xfe"),
+            ("weights.safetensors", b"junk"),
+            ("weights.safetensors", b""),
+        ],
+    )
+    def test_foreign_or_damaged_files_give_a_clear_error(self, fitted, tmp_path, name, content):
+        folder = fitted.save(tmp_path / "m")
+        (folder / name).write_bytes(content)
+        with pytest.raises(FileFormatError, match="m"):
+            CausalFormer.load(folder)
+
+    def test_weights_of_another_model_are_noticed(self, fitted, tmp_path):
+        folder = fitted.save(tmp_path / "m")
+        other = tiny(random_state=1).fit(make_frame()).save(tmp_path / "other")
+        (folder / "weights.safetensors").write_bytes((other / "weights.safetensors").read_bytes())
+        with pytest.raises(FileFormatError, match="does not belong"):
+            CausalFormer.load(folder)
+
+    def test_settings_that_do_not_fit_the_weights_are_noticed(self, fitted, tmp_path):
+        folder = fitted.save(tmp_path / "m")
+        facts = json.loads((folder / "model.json").read_text())
+        facts["settings"]["n_heads"] = 3
+        (folder / "model.json").write_text(json.dumps(facts))
+        with pytest.raises(FileFormatError, match="damaged model"):
+            CausalFormer.load(folder)
+
+
+class TestCheckpoint:
+    def test_an_interrupted_fit_goes_on_to_the_same_graph(self, tmp_path, monkeypatch):
+        from causalformer import estimator
+
+        plain = estimator.CheckpointFile
+        monkeypatch.setattr(
+            estimator, "CheckpointFile", lambda path, mark: plain(path, mark, every_seconds=0)
+        )
+        path = tmp_path / "state.safetensors"
+
+        def interrupt(epoch):
+            if epoch.number == 1:
+                raise KeyboardInterrupt
+
+        stopped = tiny(checkpoint=path, on_epoch=interrupt).fit(make_frame())
+        assert stopped.history_.stopped == "interrupted"
+        resumed = tiny(checkpoint=path).fit(make_frame())
+        assert resumed.graph_ == tiny().fit(make_frame()).graph_

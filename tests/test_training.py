@@ -1,0 +1,147 @@
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from causalformer.data.windows import TimeSplit, sliding_windows, split_by_time
+from causalformer.errors import FileFormatError, SettingsError
+from causalformer.training import CheckpointFile, TrainingPlan, train
+
+PLAN = TrainingPlan(
+    learning_rate=0.05, decay_every=4, decay_factor=0.5, batch_size=8, max_epochs=12, patience=100
+)
+WINDOWS = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
+SPLIT = TimeSplit(train=(0, 32), validation=(32, 40))
+
+
+def linear_loss(model, batch):
+    return (model(batch[:, :2])[:, 0] - batch[:, 0] + 2 * batch[:, 1]).square().mean()
+
+
+def fresh():
+    torch.manual_seed(0)
+    return nn.Linear(2, 1), torch.Generator().manual_seed(1)
+
+
+def run(plan=PLAN, **options):
+    model, generator = fresh()
+    return model, train(model, WINDOWS, SPLIT, linear_loss, plan, generator, **options)
+
+
+def weights_of(model):
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+class TestLoop:
+    def test_it_learns(self):
+        _, history = run()
+        assert history.epochs[-1].validation_loss < 0.2 * history.epochs[0].validation_loss
+        assert history.stopped == "max_epochs"
+        assert len(history.epochs) == 12
+
+    def test_the_same_seed_gives_the_same_weights(self):
+        assert torch.equal(weights_of(run()[0]), weights_of(run()[0]))
+
+    def test_learning_rate_falls_in_steps(self):
+        assert [PLAN.rate_at(n) for n in (0, 3, 4, 8)] == pytest.approx([0.05, 0.05, 0.025, 0.0125])
+
+    def test_it_stops_when_nothing_gets_better(self):
+        plan = TrainingPlan(1e-12, 1, 1.0, 8, max_epochs=50, patience=3)
+        _, history = run(plan)
+        assert history.stopped == "patience"
+        assert len(history.epochs) - 1 - history.best.number == 3
+
+    def test_the_best_weights_are_restored(self):
+        model, generator = fresh()
+        seen = []
+
+        def remember(epoch):
+            seen.append((epoch.validation_loss, weights_of(model).clone()))
+
+        plan = TrainingPlan(0.9, 100, 1.0, 8, max_epochs=15, patience=100)  # too fast: it jumps
+        history = train(model, WINDOWS, SPLIT, linear_loss, plan, generator, on_epoch=remember)
+        best = min(range(len(seen)), key=lambda n: seen[n][0])
+        assert history.best.number == best
+        assert torch.equal(weights_of(model), seen[best][1])
+
+    def test_ctrl_c_keeps_the_best_model(self):
+        epochs = itertools.count()
+
+        def interrupt(_):
+            if next(epochs) == 4:
+                raise KeyboardInterrupt
+
+        model, history = run(on_epoch=interrupt)
+        assert history.stopped == "interrupted"
+        assert len(history.epochs) == 5
+        assert torch.isfinite(weights_of(model)).all()
+
+    def test_ctrl_c_before_any_model_is_passed_on(self):
+        model, generator = fresh()
+
+        def interrupted(_model, _batch):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(model, WINDOWS, SPLIT, interrupted, PLAN, generator)
+
+    def test_a_diverged_training_names_what_to_change(self):
+        model, generator = fresh()
+        with pytest.raises(SettingsError, match="learning_rate"):
+            train(
+                model, WINDOWS, SPLIT, lambda m, b: linear_loss(m, b) * torch.nan, PLAN, generator
+            )
+
+
+class TestCheckpoint:
+    def interrupted_after(self, n_epochs, path, fingerprint="x"):
+        epochs = itertools.count(1)
+
+        def interrupt(_):
+            if next(epochs) == n_epochs:
+                raise KeyboardInterrupt
+
+        run(on_epoch=interrupt, checkpoint=CheckpointFile(path, fingerprint, every_seconds=0))
+
+    @pytest.mark.parametrize("n_epochs", [2, 5, 11])
+    def test_a_resumed_run_ends_as_an_uninterrupted_one(self, tmp_path, n_epochs):
+        path = tmp_path / "state.safetensors"
+        self.interrupted_after(n_epochs, path)
+        model, history = run(checkpoint=CheckpointFile(path, "x"))
+        whole_model, whole_history = run()
+        assert torch.equal(weights_of(model), weights_of(whole_model))
+        losses = [[e.validation_loss for e in h.epochs] for h in (history, whole_history)]
+        assert losses[0] == losses[1]
+
+    def test_a_checkpoint_of_something_else_is_refused(self, tmp_path):
+        path = tmp_path / "state.safetensors"
+        self.interrupted_after(3, path)
+        with pytest.raises(FileFormatError, match="other data"):
+            run(checkpoint=CheckpointFile(path, "y"))
+
+    @pytest.mark.parametrize("content", [b"", b"junk", b"\x08\0\0\0\0\0\0\0{}      "])
+    def test_a_damaged_checkpoint_is_refused(self, tmp_path, content):
+        path = tmp_path / "state.safetensors"
+        path.write_bytes(content)
+        with pytest.raises(FileFormatError, match=r"state\.safetensors"):
+            run(checkpoint=CheckpointFile(path, "x"))
+
+
+class TestSplit:
+    def test_windows_are_views(self):
+        series = torch.arange(20.0).reshape(10, 2)
+        windows = sliding_windows(series, 4)
+        assert windows.shape == (7, 2, 4)
+        assert windows.data_ptr() == series.data_ptr()
+        assert windows[3, 1].tolist() == [7, 9, 11, 13]
+
+    @pytest.mark.parametrize(("n_windows", "share"), [(985, 0.1), (3985, 0.01), (200, 0.2)])
+    def test_training_shares_no_slot_with_validation(self, n_windows, share):
+        split = split_by_time(n_windows, 16, share)
+        assert split.train[1] - 1 + 15 < split.validation[0]
+        assert split.validation[1] == n_windows
+
+    def test_short_series_keep_enough_to_train(self):
+        split = split_by_time(19, 32, 0.01)
+        assert split == TimeSplit(train=(0, 18), validation=(18, 19))

@@ -56,6 +56,9 @@ class Settings(BaseModel):
     interpretation: bool = Field(True, description="False: read attention and kernels directly")
     relevance: bool = Field(True, description="False: scores are the gradients alone")
     gradient: bool = Field(True, description="False: scores are the relevance alone")
+    modulation: Literal["absolute", "signed"] = Field(
+        "absolute", description="multiply relevance by |gradient| (paper) or by the gradient"
+    )
     bias: bool = Field(True, description="False: leave biases out of the relevance denominator")
     n_clusters: int = Field(2, ge=2, description="k-means classes per effect, n")
     top_clusters: int = Field(1, ge=1, description="classes kept as causes, m < n")

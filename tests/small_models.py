@@ -5,7 +5,9 @@ import torch
 from causalformer.config import Settings
 from causalformer.model import CausalityAwareTransformer
 
-SMALL = Settings(window=5, d_model=6, d_qk=4, n_heads=2, d_ffn=7, temperature=0.5)
+SMALL = Settings(
+    window=5, d_model=6, d_qk=4, n_heads=2, d_ffn=7, temperature=0.5, normalisation="none"
+)
 
 
 def make_model(n_series=3, seed=0, **changes):

@@ -32,7 +32,7 @@ def imports_of(path):
     """Top-level parts of the package that a file imports when it is loaded."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("causalformer"):
-            yield (node.module.split(".") + ["_version"])[1]
+            yield node.module.partition(".")[2].split(".")[0] or "_version"
 
 
 def part_of(path):

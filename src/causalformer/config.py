@@ -37,14 +37,14 @@ class Settings(BaseModel):
     d_ffn: int = Field(256, ge=1, description="feed forward width, d_FFN")
     temperature: float = Field(1.0, gt=0, description="softmax temperature, τ")
     normalisation: Literal["none", "time"] = Field(
-        "none", description="layer norm over the time axis after attention and feed forward"
+        "time", description="layer norm over the time axis after attention and feed forward"
     )
     multi_kernel: bool = Field(True, description="one kernel per (cause, effect), else one for all")
 
     # training
     l1_kernel: float = Field(1e-4, ge=0, description="penalty on the kernels, λ_K")
     l1_mask: float = Field(1e-4, ge=0, description="penalty on the attention mask, λ_M")
-    learning_rate: float = Field(1e-2, gt=0)
+    learning_rate: float = Field(3e-3, gt=0)
     decay_every: int = Field(30, ge=1, description="epochs between two cuts of the learning rate")
     decay_factor: float = Field(0.1, gt=0, le=1)
     batch_size: int = Field(128, ge=1)
@@ -56,8 +56,8 @@ class Settings(BaseModel):
     interpretation: bool = Field(True, description="False: read attention and kernels directly")
     relevance: bool = Field(True, description="False: scores are the gradients alone")
     gradient: bool = Field(True, description="False: scores are the relevance alone")
-    modulation: Literal["absolute", "signed"] = Field(
-        "absolute", description="multiply relevance by |gradient| (paper) or by the gradient"
+    explained_slots: Literal["all", "predicted"] = Field(
+        "all", description="slots relevance starts from; predicted leaves out the first"
     )
     bias: bool = Field(True, description="False: leave biases out of the relevance denominator")
     n_clusters: int = Field(2, ge=2, description="k-means classes per effect, n")
@@ -90,6 +90,7 @@ _LORENZ96 = Settings(
     n_heads=8,
     d_ffn=512,
     temperature=10.0,
+    normalisation="none",
     l1_kernel=5e-4,
     l1_mask=5e-4,
     n_clusters=3,
@@ -104,8 +105,10 @@ _FMRI = Settings(
     temperature=100.0,
     l1_kernel=0.0,
     l1_mask=0.0,
+    learning_rate=1e-2,
     max_epochs=500,
     patience=10,
+    explained_slots="predicted",
 )
 # The paper names no settings for its sea surface temperatures: fMRI's, with the eight heads and
 # the smaller batch that 260 series call for.

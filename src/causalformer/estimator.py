@@ -15,8 +15,8 @@ from causalformer.config import Settings, resolve_settings
 from causalformer.data import SeriesTable, check_usable, read_series
 from causalformer.data.scaling import Scaling, fit_scaling
 from causalformer.data.windows import sliding_windows, split_by_time
-from causalformer.detect.clustering import select_by_clusters
-from causalformer.devices import choose_device, flush_denormals
+from causalformer.detect.clustering import check_clusters, select_by_clusters
+from causalformer.devices import choose_device, fast_small_steps
 from causalformer.errors import DataError
 from causalformer.explain.scores import causal_scores
 from causalformer.graph import CausalGraph
@@ -113,12 +113,13 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         device = choose_device(self.device)
         table = read_series(X)
         check_usable(table, min_slots=settings.window + 1, option="window")
+        check_clusters(settings.n_clusters, table.n_series)
         scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
         windows = self._windows(table, scaling, settings, device)
         generator = torch.Generator().manual_seed(self.random_state)
         level = float(windows.mean())
         model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
-        with flush_denormals():
+        with fast_small_steps(device, table.n_series):
             history = train(
                 model,
                 windows,
@@ -129,7 +130,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
                 on_epoch=self.on_epoch,
                 checkpoint=self._checkpoint_file(table, settings),
             )
-        scores = causal_scores(model, windows, settings)
+            scores = causal_scores(model, windows, settings)
         self.settings_, self.names_, self.scaling_ = settings, table.names, scaling
         self.n_features_in_ = table.n_series
         self.model_, self.history_ = model, history

@@ -25,6 +25,17 @@ def test_scores_are_the_positive_modulated_relevance_averaged_over_heads_and_sam
 
 
 @pytest.mark.usefixtures("double")
+def test_the_untrained_first_slot_can_be_left_out():
+    model, x = make_model(), make_windows(n_samples=4)
+    start = torch.ones_like(x)
+    start[..., 0] = 0.0
+    product = gradients(model, x, start=start).attention.abs()
+    product = product * relevance(model, x, start=start).attention
+    scores = causal_scores(model, x, settings(explained_slots="predicted"))
+    np.testing.assert_allclose(scores.pair, product.clamp(min=0).mean((0, 1)).numpy())
+
+
+@pytest.mark.usefixtures("double")
 def test_chunks_do_not_change_the_scores(monkeypatch):
     model, x = make_model(), make_windows(n_samples=7)
     whole = causal_scores(model, x, SMALL)

@@ -32,14 +32,18 @@ def select_by_clusters(
     array([[ True, False],
            [False,  True]])
     """
-    n_series = len(scores)
+    check_clusters(n_clusters, n_series=len(scores))
+    return np.stack(
+        [_top(incoming, n_clusters, top_clusters, random_state) for incoming in scores.T], axis=1
+    )
+
+
+def check_clusters(n_clusters: int, n_series: int) -> None:
+    """Refuse more classes than series, before any work is done."""
     if n_clusters > n_series:
         raise SettingsError(
             f"n_clusters = {n_clusters} classes need at least as many series, there are {n_series}"
         )
-    return np.stack(
-        [_top(incoming, n_clusters, top_clusters, random_state) for incoming in scores.T], axis=1
-    )
 
 
 def _top(

@@ -42,7 +42,7 @@ def relevance(
     x : Tensor
         Scaled windows.
     start : Tensor, optional
-        Relevance of the output; one at every series and predicted slot unless given.
+        Relevance of the output; one at every series and slot unless given.
     bias : bool
         Whether biases stand in the denominators (paper) or not (its ablation "w/o bias").
     epsilon : float
@@ -55,7 +55,7 @@ def relevance(
         for layer, without_bias in _layers_behind_attention(model, whole=bias):
             passed.append((layer if bias else without_bias, activation))
             activation = layer(activation)
-        flowing = predicted_slots(x) if start is None else start
+        flowing = torch.ones_like(x) if start is None else start
         for layer, before in reversed(passed):
             (flowing,) = redistribute(layer, (before,), flowing, epsilon=epsilon)
         shares = redistribute(
@@ -67,25 +67,22 @@ def relevance(
     return Attribution(*shares)
 
 
-def gradients(model: CausalityAwareTransformer, x: Float[Tensor, "b n slot"]) -> Attribution:
-    """Differentiate the prediction, summed over predicted slots, by attention and kernels."""
+def gradients(
+    model: CausalityAwareTransformer,
+    x: Float[Tensor, "b n slot"],
+    *,
+    start: Float[Tensor, "b n slot"] | None = None,
+) -> Attribution:
+    """Differentiate the prediction, summed over slots, by attention and kernels.
+
+    `start` weighs the slots; every one counts the same unless given.
+    """
     with torch.no_grad():
         attention, kernel = model.attention(x), _kernel_per_sample(model, x)
-        output, pull_back, *_ = torch.func.vjp(
+        _, pull_back, *_ = torch.func.vjp(
             lambda a, k: model.predict_from(attend(a, k, model.head_weight, x)), attention, kernel
         )
-        return Attribution(*pull_back(predicted_slots(output)))
-
-
-def predicted_slots(x: Float[Tensor, "b n slot"]) -> Float[Tensor, "b n slot"]:
-    """Mark the slots whose prediction is trained: all but the first, as in the loss.
-
-    DEVIATION: the paper starts from a one-hot over series and is silent about slots. The first
-    slot's prediction is never trained, so what it rests on says nothing.
-    """
-    ones = torch.ones_like(x)
-    ones[..., 0] = 0.0
-    return ones
+        return Attribution(*pull_back(torch.ones_like(x) if start is None else start))
 
 
 def _kernel_per_sample(

@@ -55,21 +55,19 @@ def causal_scores(
 
 def _modulated(model: CausalityAwareTransformer, x: Tensor, settings: Settings) -> Attribution:
     r"""``(|∇f| ⊙ R)⁺`` per sample and head, or one factor alone in the ablations."""
+    start = torch.ones_like(x)
+    if settings.explained_slots == "predicted":
+        start[..., 0] = 0.0
     if not settings.relevance:
-        slope = gradients(model, x)
+        slope = gradients(model, x, start=start)
         return Attribution(slope.attention.abs(), slope.kernel.abs())
-    share = relevance(model, x, bias=settings.bias)
-    if not settings.gradient:
-        return Attribution(share.attention.clamp(min=0), share.kernel.clamp(min=0))
-    slope = gradients(model, x)
-
-    def modulate(slope: Tensor, share: Tensor) -> Tensor:
-        factor = slope if settings.modulation == "signed" else slope.abs()
-        return (factor * share).clamp(min=0)
-
-    return Attribution(
-        modulate(slope.attention, share.attention), modulate(slope.kernel, share.kernel)
-    )
+    share = relevance(model, x, start=start, bias=settings.bias)
+    if settings.gradient:
+        slope = gradients(model, x, start=start)
+        share = Attribution(
+            slope.attention.abs() * share.attention, slope.kernel.abs() * share.kernel
+        )
+    return Attribution(share.attention.clamp(min=0), share.kernel.clamp(min=0))
 
 
 @torch.no_grad()

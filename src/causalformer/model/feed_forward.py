@@ -1,7 +1,9 @@
 """The feed forward layer, one number in and one number out per (series, slot)."""
 
+from typing import Any
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 NEGATIVE_SLOPE = 0.01
@@ -14,8 +16,8 @@ class FeedForward(nn.Module):
 
     A sum of ``d`` bent lines is a piecewise linear function of one variable with at most ``d``
     bends. Instead of ``d`` hidden values per (series, slot), `forward` sorts the bends once per
-    step and looks up slope and intercept of the piece each value falls on: the same function and
-    the same gradients for ``log d`` instead of ``d`` work and memory.
+    step and looks up the line each value falls on: the same function and the same gradients for
+    ``log d`` instead of ``d`` work and memory.
     """
 
     def __init__(self, d_ffn: int) -> None:
@@ -25,23 +27,52 @@ class FeedForward(nn.Module):
 
     def forward(self, a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Look up the piece every value falls on and apply its line."""
-        w, b = self.inner.weight[:, 0], self.inner.bias
-        v, c = self.outer.weight[0], self.outer.bias
+        units = torch.cat([self.inner.weight, self.inner.bias[:, None]], dim=1)  # d, (w, b)
         with torch.no_grad():
-            bends = torch.where(w == 0, torch.inf, -b / w)
-            order = torch.argsort(bends)
-            positions = torch.searchsorted(bends[order], a.detach().contiguous())
-        sign = torch.sign(w)
-        # far to the left a unit is on its active side if its weight is negative
-        on_left = torch.where((sign < 0) | ((sign == 0) & (b > 0)), 1.0, NEGATIVE_SLOPE)
-        lines = torch.stack([v * w, v * b], dim=1)  # slope and intercept of every active unit
-        steps = (1 - NEGATIVE_SLOPE) * sign[:, None] * lines
-        first = (on_left[:, None] * lines).sum(0, keepdim=True)
-        pieces = torch.cat([first, first + torch.cumsum(steps[order], dim=0)])
-        slope, intercept = nn.functional.embedding(positions, pieces).unbind(-1)
-        return slope * a + intercept + c
+            bends, active = self._pieces()
+            piece = torch.searchsorted(bends, a.detach().contiguous())
+        lines = active @ (self.outer.weight.T * units)  # piece, (slope, intercept)
+        on_piece: Tensor = _OnPiece.apply(a, piece, lines)  # type: ignore[no-untyped-call]
+        return torch.add(on_piece, self.outer.bias)
+
+    def _pieces(self) -> tuple[Float[Tensor, " d"], Float[Tensor, "piece d"]]:
+        """Sort the bends; say for every piece between them how much of each unit gets through."""
+        w, b = self.inner.weight[:, 0], self.inner.bias
+        bends, order = torch.sort(torch.where(w == 0, torch.inf, -b / w))
+        rank = torch.empty_like(order)
+        rank[order] = torch.arange(len(order), device=order.device)
+        pieces = torch.arange(len(order) + 1, device=order.device)[:, None]
+        beyond = pieces > rank  # the piece lies to the right of the unit's bend
+        on = torch.where(w == 0, b > 0, beyond == (w > 0))
+        return bends, torch.where(on, 1.0, NEGATIVE_SLOPE).to(w.dtype)
 
     def layer_by_layer(self, a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Compute the same literally, through the hidden values."""
         hidden = nn.functional.leaky_relu(self.inner(a[..., None]), NEGATIVE_SLOPE)
         return torch.as_tensor(self.outer(hidden)[..., 0])
+
+
+class _OnPiece(torch.autograd.Function):
+    """``slope[piece] * a + intercept[piece]``; its backward pass counts instead of scattering."""
+
+    @staticmethod
+    def forward(
+        a: Float[Tensor, "*b"], piece: Int[Tensor, "*b"], lines: Float[Tensor, "piece 2"]
+    ) -> Float[Tensor, "*b"]:
+        slope, intercept = lines.unbind(1)
+        return torch.addcmul(intercept[piece], slope[piece], a)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+        a, piece, lines = ctx.saved_tensors
+        flat = piece.flatten()
+
+        def total(values: Tensor) -> Tensor:
+            return torch.bincount(flat, values.flatten(), minlength=len(lines))
+
+        to_lines = torch.stack([total(grad * a), total(grad)], dim=1)
+        return grad * lines[:, 0][piece], None, to_lines.to(lines.dtype)

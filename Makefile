@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow lint setup bench-paper bench-speed bench-tables clean
+.PHONY: demo test lint setup bench-paper bench-speed readme clean
 
 setup: $(READY)
 
@@ -23,18 +23,18 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
-
-test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest
 
 # The paper's presets beside the trivial rows; results are committed under benchmarks/.
 bench-paper: $(READY)
 	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
 	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
 
+readme: $(READY)
+	$(BIN)/python -m causalformer.bench.readme README.md benchmarks/paper/results.csv
+
 bench-speed: $(READY)
-	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed
+	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed.csv
 
 clean:
 	rm -rf .venv demo-results

@@ -1,23 +1,22 @@
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from causalformer.bench.readme import BEGIN, END, PUBLISHED, paper_table, with_table
+from causalformer.bench.result_file import read_rows, results_frame
 from causalformer.errors import FileFormatError
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_readme_shows_the_committed_results():
-    results = pd.read_csv(ROOT / "benchmarks/paper/results.csv")
-    results = results.fillna({"error": "", "orientation": ""})
+    results = results_frame(read_rows(ROOT / "benchmarks/paper/results.csv"))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert with_table(readme, paper_table(results)) == readme
 
 
 def test_every_folder_of_the_paper_stands_beside_the_trivial_rows():
-    results = pd.read_csv(ROOT / "benchmarks/paper/results.csv")
+    results = results_frame(read_rows(ROOT / "benchmarks/paper/results.csv"))
     for folder in PUBLISHED:
         methods = set(results.loc[results["folder"] == folder, "method"])
         assert {"paper", "self-loops", "var"} <= methods

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from causalformer.bench.result_file import read_rows, results_frame
 from causalformer.bench.tables import summarise
 from causalformer.errors import FileFormatError
 from causalformer.files import read_text, write_text
@@ -61,11 +62,9 @@ def with_table(readme: str, table: str) -> str:
 
 def main() -> None:
     """Rewrite the README in place."""
-    import pandas as pd
-
     readme, results = map(Path, sys.argv[1:])
-    frame = pd.read_csv(results, keep_default_na=True).fillna({"error": "", "orientation": ""})
-    write_text(readme, with_table(read_text(readme), paper_table(frame)))
+    table = paper_table(results_frame(read_rows(results)))
+    write_text(readme, with_table(read_text(readme), table))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ class ResultFile:
         self.path = path
         self._rows: dict[Key, Row] = {}
         if path.exists():
-            self._rows = {_key(row, IDENTITY): row for row in _read(path)}
+            self._rows = {_key(row, IDENTITY): row for row in read_rows(path)}
 
     def has(self, wanted: Row) -> bool:
         """Whether there is a row of this identity that is up to date and no failure."""
@@ -129,7 +129,7 @@ def _key(row: Row, names: tuple[str, ...]) -> Key:
     return tuple(row[name] for name in names)
 
 
-def _read(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[Row]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)

@@ -130,6 +130,7 @@ def _key(row: Row, names: tuple[str, ...]) -> Key:
 
 
 def read_rows(path: Path) -> list[Row]:
+    """Read the rows of a ``results.csv``; refuse a file that is not one."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)

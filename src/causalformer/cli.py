@@ -438,7 +438,6 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
 ) -> None:
     """Try it: discover the graph of a bundled example."""
-    from causalformer.bench.timing import one_thread
     from causalformer.config import resolve_settings
     from causalformer.datasets import load_example
 
@@ -447,8 +446,7 @@ def demo(
     _print(f"An invented greenhouse: {names}; {example.series.n_slots} slots.\n")
     preset = "paper-v-fork"
     model = _model(preset, resolve_settings(preset), None, 0, "auto")
-    with one_thread():  # so small a model gains nothing from more, and loses where cores are busy
-        _discover(model, example.series, out)
+    _discover(model, example.series, out)
     _compare_with_truth(model, example)
     _print(
         "\nNext:"

@@ -31,10 +31,6 @@ class CausalScores:
     pair: NDArray[np.float64]
     lag: NDArray[np.float64]
 
-    def best_lag(self) -> NDArray[np.int64]:
-        """Give the lag of the largest score, ``T - argmax`` in the paper's taps."""
-        return np.asarray(self.lag.argmax(axis=-1), dtype=np.int64)
-
 
 def causal_scores(
     model: CausalityAwareTransformer, windows: Float[Tensor, "b n slot"], settings: Settings

@@ -52,6 +52,16 @@ class TestHabits:
     def test_the_same_seed_gives_the_same_graph(self, fitted):
         assert tiny().fit(make_frame()).graph_ == fitted.graph_
 
+    def test_the_number_of_threads_does_not_change_the_graph(self):
+        frame, before, scores = make_frame(3000), torch.get_num_threads(), []
+        try:
+            for threads in (1, 2):
+                torch.set_num_threads(threads)
+                scores.append(tiny().fit(frame).scores_)
+        finally:
+            torch.set_num_threads(before)
+        np.testing.assert_array_equal(*scores)
+
     def test_another_seed_gives_other_scores(self, fitted):
         assert not np.allclose(tiny(random_state=1).fit(make_frame()).scores_, fitted.scores_)
 

@@ -115,11 +115,11 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         check_usable(table, min_slots=settings.window + 1, option="window")
         check_clusters(settings.n_clusters, table.n_series)
         scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
-        windows = self._windows(table, scaling, settings, device)
-        generator = torch.Generator().manual_seed(self.random_state)
-        level = float(windows.mean())
-        model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
         with fast_small_steps(device, table.n_series):
+            windows = self._windows(table, scaling, settings, device)
+            generator = torch.Generator().manual_seed(self.random_state)
+            level = float(windows.mean())
+            model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
             history = train(
                 model,
                 windows,

@@ -35,6 +35,9 @@ class Settings(BaseModel):
     d_qk: int = Field(256, ge=1, description="query and key width, d_QK")
     n_heads: int = Field(4, ge=1, description="attention heads, h")
     d_ffn: int = Field(256, ge=1, description="feed forward width, d_FFN")
+    projections: Literal["folded", "separate"] = Field(
+        "folded", description="train embedding, query and key weights as their product, or each"
+    )
     temperature: float = Field(1.0, gt=0, description="softmax temperature, τ")
     normalisation: Literal["none", "time"] = Field(
         "time", description="layer norm over the time axis after attention and feed forward"
@@ -44,7 +47,7 @@ class Settings(BaseModel):
     # training
     l1_kernel: float = Field(1e-4, ge=0, description="penalty on the kernels, λ_K")
     l1_mask: float = Field(1e-4, ge=0, description="penalty on the attention mask, λ_M")
-    learning_rate: float = Field(3e-3, gt=0)
+    learning_rate: float = Field(1e-3, gt=0)
     decay_every: int = Field(30, ge=1, description="epochs between two cuts of the learning rate")
     decay_factor: float = Field(0.1, gt=0, le=1)
     batch_size: int = Field(128, ge=1)
@@ -56,8 +59,11 @@ class Settings(BaseModel):
     interpretation: bool = Field(True, description="False: read attention and kernels directly")
     relevance: bool = Field(True, description="False: scores are the gradients alone")
     gradient: bool = Field(True, description="False: scores are the relevance alone")
+    relevance_sign: Literal["both", "positive"] = Field(
+        "both", description="positive (the paper's text) drops causes that lower their effect"
+    )
     explained_slots: Literal["all", "predicted"] = Field(
-        "all", description="slots relevance starts from; predicted leaves out the first"
+        "predicted", description="slots relevance starts from; predicted leaves out the first"
     )
     bias: bool = Field(True, description="False: leave biases out of the relevance denominator")
     n_clusters: int = Field(2, ge=2, description="k-means classes per effect, n")
@@ -81,7 +87,13 @@ class Settings(BaseModel):
 
 _SYNTHETIC = Settings()
 _V_FORK = _SYNTHETIC.model_copy(
-    update={"temperature": 100.0, "l1_kernel": 1e-10, "l1_mask": 1e-10, "max_epochs": 150}
+    update={
+        "temperature": 100.0,
+        "l1_kernel": 1e-10,
+        "l1_mask": 1e-10,
+        "learning_rate": 1e-2,
+        "max_epochs": 150,
+    }
 )
 _LORENZ96 = Settings(
     window=32,
@@ -91,6 +103,9 @@ _LORENZ96 = Settings(
     d_ffn=512,
     temperature=10.0,
     normalisation="none",
+    zoom_low=0.1,
+    zoom_high=1.1,
+    learning_rate=2e-2,
     l1_kernel=5e-4,
     l1_mask=5e-4,
     n_clusters=3,
@@ -108,7 +123,6 @@ _FMRI = Settings(
     learning_rate=1e-2,
     max_epochs=500,
     patience=10,
-    explained_slots="predicted",
 )
 # The paper names no settings for its sea surface temperatures: fMRI's, with the eight heads and
 # the smaller batch that 260 series call for.

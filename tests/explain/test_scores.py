@@ -13,15 +13,18 @@ def settings(**changes):
 
 
 @pytest.mark.usefixtures("double")
-def test_scores_are_the_positive_modulated_relevance_averaged_over_heads_and_samples():
+@pytest.mark.parametrize("sign", ["both", "positive"])
+def test_scores_are_the_modulated_relevance_averaged_over_heads_and_samples(sign):
     model, x = make_model(), make_windows(n_samples=7)
     share, slope = relevance(model, x), gradients(model, x)
     expected = np.zeros((3, 3))
     for b in range(7):
         for h in range(2):
             product = slope.attention[b, h].abs() * share.attention[b, h]
-            expected += product.clamp(min=0).numpy() / (7 * 2)
-    np.testing.assert_allclose(causal_scores(model, x, SMALL).pair, expected)
+            kept = product.abs() if sign == "both" else product.clamp(min=0)
+            expected += kept.numpy() / (7 * 2)
+    scores = causal_scores(model, x, settings(relevance_sign=sign))
+    np.testing.assert_allclose(scores.pair, expected)
 
 
 @pytest.mark.usefixtures("double")
@@ -32,7 +35,7 @@ def test_the_untrained_first_slot_can_be_left_out():
     product = gradients(model, x, start=start).attention.abs()
     product = product * relevance(model, x, start=start).attention
     scores = causal_scores(model, x, settings(explained_slots="predicted"))
-    np.testing.assert_allclose(scores.pair, product.clamp(min=0).mean((0, 1)).numpy())
+    np.testing.assert_allclose(scores.pair, product.abs().mean((0, 1)).numpy())
 
 
 @pytest.mark.usefixtures("double")

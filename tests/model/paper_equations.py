@@ -15,9 +15,9 @@ def attention(model, x):
     block = model.attention
     w = {k: v.detach().numpy() for k, v in block.state_dict().items()}
     n_heads, n, _ = w["mask"].shape
-    embedded = x @ w["embedding.weight"].T + w["embedding.bias"]
-    query = embedded @ w["query.weight"].T + w["query.bias"]
-    key = embedded @ w["key.weight"].T + w["key.bias"]
+    embedded = x @ w["form.embedding.weight"].T + w["form.embedding.bias"]
+    query = embedded @ w["form.query.weight"].T + w["form.query.bias"]
+    key = embedded @ w["form.key.weight"].T + w["form.key.bias"]
     d_qk = query.shape[1] // n_heads
     temperature = 1 / (block.scale * math.sqrt(d_qk))
     result = np.zeros((n_heads, n, n))

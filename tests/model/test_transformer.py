@@ -20,6 +20,13 @@ class TestAgainstTheEquations:
         expected = np.stack([reference.attention(model, window.numpy()) for window in x])
         np.testing.assert_allclose(model.attention(x).detach().numpy(), expected, atol=1e-12)
 
+    def test_folding_the_projections_keeps_the_attention(self):
+        model, x = make_model(), make_windows()
+        separate = model.attention(x)
+        model.attention.fold()
+        torch.testing.assert_close(model.attention(x), separate)
+        assert {name for name, _ in model.attention.named_parameters()} == {"mask", "form.weight"}
+
     def test_attention_of_an_effect_sums_to_one_over_its_causes(self):
         weights = make_model().attention(make_windows())
         torch.testing.assert_close(weights.sum(dim=2), torch.ones(2, 2, 3))
@@ -157,12 +164,27 @@ class TestInitialisation:
             CausalityAwareTransformer(3, SMALL, torch.Generator().manual_seed(seed))
             for seed in (1, 2)
         )
-        assert not torch.equal(first.attention.query.weight, second.attention.query.weight)
+        assert not torch.equal(
+            first.attention.form.query.weight, second.attention.form.query.weight
+        )
 
     def test_he_initialisation_keeps_the_variance_of_its_rule(self):
         settings = SMALL.model_copy(update={"d_model": 400, "d_qk": 200})
-        weight = CausalityAwareTransformer(3, settings).attention.query.weight
-        assert weight.var().item() == pytest.approx(2 / 400, rel=0.05)
+        weight = CausalityAwareTransformer(3, settings).attention.form.query.weight
+        assert weight.var().item() == pytest.approx(1 / (3 * 400), rel=0.05)
+        assert weight.abs().max().item() <= 1 / 400**0.5
+
+    def test_folded_weights_start_as_the_product_of_the_separate_ones(self):
+        x = make_windows()
+        folded, separate = (
+            CausalityAwareTransformer(
+                3,
+                SMALL.model_copy(update={"projections": projections}),
+                torch.Generator().manual_seed(7),
+            )
+            for projections in ("folded", "separate")
+        )
+        torch.testing.assert_close(folded(x), separate(x))
 
     def test_the_untrained_network_predicts_the_level_of_a_flat_window(self):
         model = CausalityAwareTransformer(3, SMALL, level=0.75)

@@ -5,6 +5,7 @@ from causalformer.datasets.generated import Generated
 from causalformer.datasets.generators import GENERATORS, make_dataset
 from causalformer.datasets.greenhouse import load_example, make_greenhouse
 from causalformer.datasets.lorenz96 import make_lorenz96
+from causalformer.datasets.random_system import make_random_system
 from causalformer.datasets.structures import make_structure
 from causalformer.datasets.var import make_var
 
@@ -17,6 +18,7 @@ __all__ = [
     "make_dataset",
     "make_greenhouse",
     "make_lorenz96",
+    "make_random_system",
     "make_structure",
     "make_var",
 ]

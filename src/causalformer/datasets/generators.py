@@ -9,6 +9,7 @@ from typing import Final
 from causalformer.datasets.generated import Generated
 from causalformer.datasets.greenhouse import make_greenhouse
 from causalformer.datasets.lorenz96 import make_lorenz96
+from causalformer.datasets.random_system import make_random_system
 from causalformer.datasets.structures import STRUCTURES, make_structure
 from causalformer.datasets.var import make_var
 from causalformer.errors import SettingsError
@@ -18,6 +19,7 @@ GENERATORS: Final[Mapping[str, Callable[..., Generated]]] = MappingProxyType(
         **{name: partial(make_structure, name) for name in STRUCTURES},
         "lorenz96": make_lorenz96,
         "var": make_var,
+        "random-system": make_random_system,
         "greenhouse": make_greenhouse,
     }
 )
@@ -30,7 +32,8 @@ def make_dataset(name: str, **options: object) -> Generated:
     Parameters
     ----------
     name : str
-        One of `GENERATORS`: diamond, mediator, v_structure, fork, lorenz96, var, greenhouse.
+        One of `GENERATORS`: diamond, mediator, v_structure, fork, lorenz96, var, random-system,
+        greenhouse.
     **options
         Options of that generator, such as ``n_slots`` and ``random_state``.
 

@@ -1,6 +1,7 @@
 """The four basic structures: diamond, mediator, v-structure and fork, with nonlinear links."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -50,18 +51,24 @@ def _sine(x: FloatArray) -> FloatArray:
 
 
 # smooth links; `_well` is even, so that no linear test sees it
-LINKS: Final[tuple[Callable[[FloatArray], FloatArray], ...]] = (
-    *(_tanh, _sine, _wavelet, _softplus, _well),
+BOUNDED_LINKS: Final[tuple[Callable[[FloatArray], FloatArray], ...]] = (
+    *(_tanh, _sine, _wavelet, _well),
 )
+LINKS: Final = (_tanh, _sine, _wavelet, _softplus, _well)
 _NORMAL_GRID: Final = np.linspace(-6.0, 6.0, 1201)
 _NORMAL_WEIGHTS: Final = np.exp(-0.5 * _NORMAL_GRID**2) / np.exp(-0.5 * _NORMAL_GRID**2).sum()
 
 
-def _standard_link(link: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
-    """Apply `link`, scaled to mean zero and variance one for a standard normal cause."""
+@cache
+def _mean_and_deviation(link: Callable[[FloatArray], FloatArray]) -> tuple[float, float]:
     grid = link(_NORMAL_GRID)
     mean = float(grid @ _NORMAL_WEIGHTS)
-    deviation = float(np.sqrt((grid - mean) ** 2 @ _NORMAL_WEIGHTS))
+    return mean, float(np.sqrt((grid - mean) ** 2 @ _NORMAL_WEIGHTS))
+
+
+def standard_link(link: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
+    """Apply `link`, scaled to mean zero and variance one for a standard normal cause."""
+    mean, deviation = _mean_and_deviation(link)
     return np.asarray((link(x) - mean) / deviation)
 
 
@@ -122,7 +129,7 @@ def make_structure(
         for cause, _, lag in (edge for edge in edges if edge[1] == effect):
             link = LINKS[rng.integers(len(LINKS))]
             strength = rng.uniform(*coupling) * rng.choice((-1.0, 1.0))
-            x[effect, lag:] += strength * _standard_link(link, x[cause, :-lag])
+            x[effect, lag:] += strength * standard_link(link, x[cause, :-lag])
         x[effect] = lfilter([1.0], [1.0, -rng.uniform(*memory)], x[effect])
     loops = tuple((i, i, 1) for i in range(n_series))
     return generated(x[:, BURN_IN:].T, loops + edges, name)

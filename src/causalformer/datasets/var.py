@@ -71,14 +71,12 @@ def make_var(
             f"density is {density} and radius {radius}; choose density from 0 to 1 and "
             "radius between 0 and 1"
         )
-    if noise_law not in _NOISE_LAWS:
-        raise SettingsError(f"no noise_law {noise_law!r}; choose among {', '.join(_NOISE_LAWS)}")
     rng = seeded_rng(random_state)
     weights = _var_weights(rng, n_series, max_lag, density)
     rho = spectral_radius(weights)
     if rho > radius:
         weights *= (radius / rho) ** np.arange(1, max_lag + 1)
-    x = _NOISE_LAWS[noise_law](rng, (max_lag + BURN_IN + n_slots, n_series))
+    x = draw_noise(noise_law, rng, (max_lag + BURN_IN + n_slots, n_series))
     # newest slot last: the rows of `step` follow x[t - max_lag], ..., x[t - 1]
     step = weights[:, :, ::-1].transpose(2, 0, 1).reshape(max_lag * n_series, n_series)
     for t in range(max_lag, len(x)):
@@ -122,6 +120,19 @@ def spectral_radius(weights: FloatArray) -> float:
     companion = np.eye(n_series * max_lag, k=-n_series)
     companion[:n_series] = weights.transpose(1, 2, 0).reshape(n_series, -1)
     return float(np.abs(np.linalg.eigvals(companion)).max())
+
+
+def draw_noise(noise_law: NoiseLaw, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    """Draw noise of mean zero and variance one.
+
+    Examples
+    --------
+    >>> draw_noise("laplace", np.random.default_rng(0), (2, 3)).shape
+    (2, 3)
+    """
+    if noise_law not in _NOISE_LAWS:
+        raise SettingsError(f"no noise_law {noise_law!r}; choose among {', '.join(_NOISE_LAWS)}")
+    return _NOISE_LAWS[noise_law](rng, shape)
 
 
 def _student(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

@@ -50,7 +50,11 @@ def causal_scores(
 
 
 def _modulated(model: CausalityAwareTransformer, x: Tensor, settings: Settings) -> Attribution:
-    r"""``(|∇f| ⊙ R)⁺`` per sample and head, or one factor alone in the ablations."""
+    """``(|∇f| ⊙ R)⁺`` per sample and head, or one factor alone in the ablations.
+
+    DEVIATION: the positive part drops every cause that lowers its effect, whose relevance is
+    negative where predictions are positive. With ``relevance_sign="both"`` it is ``|∇f| ⊙ |R|``.
+    """
     start = torch.ones_like(x)
     if settings.explained_slots == "predicted":
         start[..., 0] = 0.0
@@ -63,6 +67,8 @@ def _modulated(model: CausalityAwareTransformer, x: Tensor, settings: Settings) 
         share = Attribution(
             slope.attention.abs() * share.attention, slope.kernel.abs() * share.kernel
         )
+    if settings.relevance_sign == "both":
+        return Attribution(share.attention.abs(), share.kernel.abs())
     return Attribution(share.attention.clamp(min=0), share.kernel.clamp(min=0))
 
 

@@ -27,24 +27,27 @@ class FeedForward(nn.Module):
 
     def forward(self, a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Look up the piece every value falls on and apply its line."""
-        units = torch.cat([self.inner.weight, self.inner.bias[:, None]], dim=1)  # d, (w, b)
-        with torch.no_grad():
-            bends, active = self._pieces()
-            piece = torch.searchsorted(bends, a.detach().contiguous())
-        lines = active @ (self.outer.weight.T * units)  # piece, (slope, intercept)
+        bends, lines = self._pieces()
+        piece = torch.searchsorted(bends, a.detach().contiguous())
         on_piece: Tensor = _OnPiece.apply(a, piece, lines)  # type: ignore[no-untyped-call]
         return torch.add(on_piece, self.outer.bias)
 
-    def _pieces(self) -> tuple[Float[Tensor, " d"], Float[Tensor, "piece d"]]:
-        """Sort the bends; say for every piece between them how much of each unit gets through."""
-        w, b = self.inner.weight[:, 0], self.inner.bias
-        bends, order = torch.sort(torch.where(w == 0, torch.inf, -b / w))
-        rank = torch.empty_like(order)
-        rank[order] = torch.arange(len(order), device=order.device)
-        pieces = torch.arange(len(order) + 1, device=order.device)[:, None]
-        beyond = pieces > rank  # the piece lies to the right of the unit's bend
-        on = torch.where(w == 0, b > 0, beyond == (w > 0))
-        return bends, torch.where(on, 1.0, NEGATIVE_SLOPE).to(w.dtype)
+    def _pieces(self) -> tuple[Float[Tensor, " d"], Float[Tensor, "piece 2"]]:
+        """Sort the bends and give the line (slope, intercept) of every piece between them.
+
+        Far to the left the units with a negative weight are on. From there every bend passed
+        switches one unit: on if its weight is positive, else off.
+        """
+        w, b, v = self.inner.weight[:, 0], self.inner.bias, self.outer.weight[0]
+        unit_lines = torch.stack([v * w, v * b], dim=1)  # d, (slope, intercept)
+        with torch.no_grad():
+            bends, order = torch.sort(torch.where(w == 0, torch.inf, -b / w))
+            on_at_left = torch.where(w == 0, b > 0, w < 0).to(w.dtype)
+            first_share = NEGATIVE_SLOPE + (1 - NEGATIVE_SLOPE) * on_at_left
+            switch_share = ((1 - NEGATIVE_SLOPE) * torch.sign(w))[:, None]
+        switches = (switch_share * unit_lines)[order].cumsum(0)
+        first = (first_share @ unit_lines)[None]
+        return bends, torch.cat([first, first + switches])
 
     def layer_by_layer(self, a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Compute the same literally, through the hidden values."""

@@ -62,19 +62,24 @@ class CausalityAwareTransformer(nn.Module):
             for _ in range(2)
         )
         self._draw_weights(generator)
+        if settings.projections == "folded":
+            self.attention.fold()
         self._start_at(level)
 
+    @torch.no_grad()
     def _draw_weights(self, generator: torch.Generator | None) -> None:
-        """Draw weights by He's rule; biases zero, kernels, masks and norms one."""
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif name == "head_weight":
-                nn.init.kaiming_uniform_(
-                    parameter[None], nonlinearity="linear", generator=generator
-                )
-            elif parameter.dim() == 2:
-                nn.init.kaiming_uniform_(parameter, nonlinearity="leaky_relu", generator=generator)
+        """Draw weights by He's uniform rule as torch does; kernels, masks and norms are one.
+
+        A linear layer of fan-in ``n`` draws weights and biases from ``±1/√n`` (He's rule for a
+        leaky slope of √5). The biases matter: they spread the bends of the feed forward layer,
+        which would all lie at zero without them.
+        """
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                bound = layer.in_features**-0.5
+                layer.weight.uniform_(-bound, bound, generator=generator)
+                layer.bias.uniform_(-bound, bound, generator=generator)
+        nn.init.kaiming_uniform_(self.head_weight[None], nonlinearity="linear", generator=generator)
 
     @torch.no_grad()
     def _start_at(self, level: float) -> None:

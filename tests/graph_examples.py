@@ -41,11 +41,41 @@ def ring(names, score=math.nan):
     )
 
 
+def evident():
+    """A tested lagged edge, and an instantaneous one whose direction is a guess."""
+    return CausalGraph(
+        ("a", "b", "c"),
+        (
+            Edge("a", "b", 2, 0.9, p_value=0.001, q_value=0.003, strength=0.25),
+            Edge("b", "c", 0, 0.5, q_value=0.04, oriented=False),
+            Edge("c", "c", 1, 0.1),
+        ),
+    )
+
+
 @st.composite
 def graphs(draw, alphabet=None):
     text = st.text(alphabet, max_size=6) if alphabet else st.text(max_size=6)
     names = tuple(draw(st.lists(text, min_size=1, max_size=5, unique=True)))
     triple = st.tuples(st.sampled_from(names), st.sampled_from(names), st.integers(0, 4))
     triples = draw(st.lists(triple, max_size=10, unique=True))
-    edges = [Edge(c, e, lag, draw(st.floats())) for c, e, lag in triples if c != e or lag > 0]
+    with_evidence = draw(st.booleans())
+    edges = [
+        Edge(c, e, lag, draw(st.floats()), **(draw(evidence(lag)) if with_evidence else {}))
+        for c, e, lag in triples
+        if c != e or lag > 0
+    ]
     return CausalGraph(names, tuple(edges))
+
+
+@st.composite
+def evidence(draw, lag):
+    """Any of the optional fields of an edge, some of them unknown."""
+    shares = st.floats(0, 1) | st.just(math.nan)
+    return {
+        "p_value": draw(shares),
+        "q_value": draw(shares),
+        "strength": draw(st.floats(0, allow_infinity=False) | st.just(math.nan)),
+        "frequency": draw(shares),
+        "oriented": lag > 0 or draw(st.booleans()),
+    }

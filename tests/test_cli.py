@@ -14,13 +14,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from causalformer import __version__
-from causalformer import cli as cli_module
 from causalformer.cli import app, main
 from causalformer.config import PRESETS
 from causalformer.datasets import make_structure
 from causalformer.graph import CausalGraph
 
 TINY = [
+    *("--preset", "paper-fmri"),
     *("--set", "max_epochs=2", "--set", "window=4", "--set", "d_model=8"),
     *("--set", "d_qk=8", "--set", "d_ffn=32", "--set", "n_heads=2"),
 ]
@@ -164,10 +164,10 @@ def test_a_checkpoint_is_used_only_if_asked_for(data, tmp_path):
     assert "note: there is no checkpoint" in done.stderr
     assert not checkpoint.exists()
     # a run that was killed after its first epoch
-    settings = {key: int(value) for key, value in (pair.split("=") for pair in TINY[1::2])}
+    settings = {key: int(value) for key, value in (pair.split("=") for pair in TINY[3::2])}
     every_epoch = CheckpointFile.__dataclass_fields__["every_seconds"].default
     assert every_epoch > 0
-    model = CausalFormer(settings=settings, checkpoint=checkpoint)
+    model = CausalFormer("paper-fmri", settings=settings, checkpoint=checkpoint)
     original = CausalFormer._checkpoint_file
 
     def eager(self, *args):
@@ -258,8 +258,14 @@ def test_bad_files_are_refused_by_name_and_leave_nothing(tmp_path, text, named):
     ("options", "named"),
     [
         (["--preset", "paper-mri"], "unknown preset 'paper-mri'; did you mean 'paper-fmri'?"),
-        (["--set", "top_clusters=2"], "top_clusters (m = 2) must be smaller than n_clusters"),
-        (["--set", "widnow=3"], "unknown setting 'widnow'; did you mean 'window'?"),
+        (
+            ["--preset", "paper-fmri", "--set", "top_clusters=2"],
+            "top_clusters (m = 2) must be smaller than n_clusters",
+        ),
+        (
+            ["--preset", "paper-fmri", "--set", "widnow=3"],
+            "unknown setting 'widnow'; did you mean 'window'?",
+        ),
         (["--set", "window=long"], "window"),
         (["--set", "window"], "KEY=VALUE"),
         (["--seed", "-1"], "--seed"),
@@ -285,7 +291,7 @@ def test_an_unwritable_output_folder_is_found_before_training(data, tmp_path, mo
     def never(*_, **__):
         raise AssertionError("trained")
 
-    monkeypatch.setattr(cli_module, "_fit", never)
+    monkeypatch.setattr("causalformer.cli.fitting._fit", never)
     (tmp_path / "file").write_text("in the way")
     done = run("discover", data, *TINY, "--out", tmp_path / "file" / "out")
     assert done.exit_code == 2
@@ -329,7 +335,7 @@ def test_unexpected_errors_point_to_debug(monkeypatch, capsys):
     def broken(**_):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(cli_module, "app", broken)
+    monkeypatch.setattr("causalformer.cli.program.app", broken)
     monkeypatch.setattr(sys, "argv", ["causalformer", "presets"])
     with pytest.raises(SystemExit) as end:
         main()
@@ -436,7 +442,7 @@ def test_datasets_make_names_what_is_wrong(tmp_path, words, named):
 
 def test_bench_writes_a_table_with_the_reference_rows(tmp_path):
     run("datasets", "make", "fork", "--out", tmp_path / "fork", "--n-slots", 80, "--count", 2)
-    options = ["--methods", "paper", *TINY, "--seed", "0,1", "--files", 1]
+    options = ["--methods", "paper", *TINY[2:], "--seed", "0,1", "--files", 1]
     done = run("bench", tmp_path / "fork", *options, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "4 of 4: fork/data_0 paper" in done.stderr
@@ -483,9 +489,7 @@ def test_presets_lists_every_setting():
     assert "temperature" in run("presets").stdout
 
 
-def test_demo_judges_itself_by_the_truth(tmp_path, monkeypatch):
-    resolve = PRESETS["paper-v-fork"].model_copy(update={"max_epochs": 1, "d_model": 8})
-    monkeypatch.setattr("causalformer.config.PRESETS", {"paper-v-fork": resolve})
+def test_demo_judges_itself_by_the_truth(tmp_path):
     done = run("demo", "--out", tmp_path / "demo")
     assert done.exit_code == 0, done.output
     assert "self-loops only" in done.stdout

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from causalformer.errors import FileFormatError
 from causalformer.graph import CausalGraph, Edge
-from graph_examples import HOSTILE, chain, graphs, ring
+from graph_examples import HOSTILE, chain, evident, graphs, ring
 
 
 @given(graphs())
@@ -34,6 +34,25 @@ def test_json_is_strict_and_documented():
         ],
         "metadata": {},
     }
+
+
+def test_json_holds_evidence_only_where_it_is_known():
+    assert json.loads(evident().to_json())["edges"] == [
+        {"cause": "a", "effect": "b", "lag": 2, "score": 0.9}
+        | {"p_value": 0.001, "q_value": 0.003, "strength": 0.25},
+        {"cause": "b", "effect": "c", "lag": 0, "score": 0.5, "q_value": 0.04, "oriented": False},
+        {"cause": "c", "effect": "c", "lag": 1, "score": 0.1},
+    ]
+
+
+def test_json_of_earlier_releases_is_read():
+    text = """{"format": "causalformer-graph", "version": 1, "names": ["a", "b"], "edges":
+        [{"cause": "a", "effect": "b", "lag": 0, "score": null}], "metadata": {}}"""
+    assert CausalGraph.from_json(text).edges == (Edge("a", "b", 0),)
+
+
+def with_edge(**fields):
+    return altered(edges=[{"cause": "a", "effect": "b", "lag": 1, **fields}])
 
 
 def altered(**changes):
@@ -58,10 +77,15 @@ def altered(**changes):
         (altered(names=[["a"]]), "must be text"),
         (altered(edges=[1]), "must be an object"),
         (altered(edges=[{"cause": "a"}]), "lacks effect, lag"),
-        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1.5}]), "whole number"),
-        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1, "score": "nan"}]), "no number"),
-        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1, "score": [1]}]), "score"),
-        (altered(edges=[{"cause": "a", "effect": "b", "lag": 1, "score": 10**400}]), "score"),
+        (with_edge(lag=1.5), "whole number"),
+        (with_edge(score="nan"), "no number"),
+        (with_edge(score=[1]), "score"),
+        (with_edge(score=10**400), "score"),
+        (with_edge(q_value="0.5"), "q_value '0.5' is no number"),
+        (with_edge(strength="inf"), "strength 'inf' is no number"),
+        (with_edge(p_value=2), "'a' -> 'b': p_value is 2, but must be between 0 and 1"),
+        (with_edge(oriented="no"), "oriented must be True or False, not 'no'"),
+        (with_edge(oriented=False), "oriented is False at lag 1"),
         (altered(metadata=[]), "mapping"),
     ],
 )
@@ -73,7 +97,7 @@ def test_foreign_damaged_and_newer_json_is_refused(text, problem):
 def test_unknown_fields_of_later_releases_are_ignored():
     content = json.loads(chain().to_json())
     content["later"] = 1
-    content["edges"][0]["q_value"] = 0.01
+    content["edges"][0]["later"] = 0.01
     assert CausalGraph.from_json(json.dumps(content)) == chain()
 
 
@@ -94,13 +118,11 @@ def unescaped(name):
 def check_graphml(graph):
     back = nx.read_graphml(io.BytesIO(graph.to_graphml().encode()), force_multigraph=True)
     assert [unescaped(node) for node in back.nodes] == list(graph.names)
-    edges = {
-        (unescaped(c), unescaped(e), data["lag"], data["kind"], data.get("score"))
-        for c, e, data in back.edges(data=True)
-    }
-    assert edges == {
-        (e.cause, e.effect, e.lag, e.kind, None if math.isnan(e.score) else e.score) for e in graph
-    }
+    edges = set()
+    for cause, effect, data in back.edges(data=True):
+        kind = data.pop("kind")
+        edges.add((Edge(unescaped(cause), unescaped(effect), **data), kind))
+    assert edges == {(edge, edge.kind) for edge in graph}
 
 
 @given(graphs())
@@ -133,6 +155,11 @@ def test_dot_escapes_names_and_dashes_instantaneous_edges():
     ]
     dashed = CausalGraph(("a", "b"), (Edge("a", "b", 0),)).to_dot()
     assert 'n0 -> n1 [label="0", style=dashed];' in dashed
+    assert evident().to_dot().splitlines()[4:7] == [
+        '  n0 -> n1 [label="2"];',
+        '  n1 -> n2 [label="0", style=dashed, dir=none];',
+        '  n2 -> n2 [label="1"];',
+    ]
     text = ring(HOSTILE).to_dot()
     assert len(text.rstrip("\n").split("\n")) == 2 + 2 * len(HOSTILE)  # a line per statement
     strings = r'"(?:[^"\\]|\\.)*"'
@@ -148,6 +175,24 @@ def test_csv_leaves_unknown_scores_empty():
     ]
 
 
+def test_csv_has_columns_for_evidence():
+    assert evident().to_csv().splitlines() == [
+        "cause,effect,lag,kind,score,p_value,q_value,strength,oriented",
+        "a,b,2,lagged,0.9,0.001,0.003,0.25,True",
+        "b,c,0,instantaneous,0.5,,0.04,,False",
+        "c,c,1,self,0.1,,,,True",
+    ]
+
+
+@given(graphs())
+def test_csv_holds_what_the_frame_holds(graph):
+    frame = graph.to_frame()
+    rows = csv.DictReader(io.StringIO(graph.to_csv(), newline=""))
+    assert rows.fieldnames == list(frame.columns)
+    for row, expected in zip(rows, frame.to_dict("records"), strict=True):
+        assert row == {name: "" if v != v else str(v) for name, v in expected.items()}
+
+
 def printed(table):
     console = Console(file=io.StringIO(), width=200, force_terminal=False)
     console.print(table)
@@ -160,6 +205,19 @@ def test_table_shows_the_strongest_edges_and_says_how_many_there_are():
     assert "c → c" not in text
     assert "2 of 3 edges" in text
     assert "–" in printed(chain().table())
+
+
+def test_table_shows_what_is_known_of_q_and_strength():
+    rows = [
+        re.findall(r"[^\s│┃]+(?: [→—] \w)?", line)
+        for line in printed(evident().table()).split("\n")
+    ]
+    assert rows[1] == ["edge", "lag", "kind", "score", "q", "strength"]
+    assert rows[3] == ["a → b", "2", "lagged", "0.9", "0.003", "0.25"]
+    assert rows[4] == ["b — c", "0", "instantaneous", "0.5", "0.04", "–"]
+    assert rows[5] == ["c → c", "1", "self", "0.1", "–", "–"]
+    only_q = CausalGraph(("a", "b"), (Edge("a", "b", 1, q_value=0.5, p_value=0.1),))
+    assert [column.header for column in only_q.table().columns] == rows[1][:5]
 
 
 def test_table_shows_hostile_names_without_obeying_them():

@@ -12,7 +12,7 @@ from hypothesis import given
 from causalformer.errors import DataError, FileFormatError, OutputError, SettingsError
 from causalformer.graph import CausalGraph, Edge
 from fresh_interpreter import loaded_by
-from graph_examples import HOSTILE, chain, graphs, ring
+from graph_examples import HOSTILE, chain, evident, graphs, ring
 
 # -------------------------------------------------------------------- edges
 
@@ -48,9 +48,42 @@ def test_invalid_edges_are_refused(arguments, problem):
         Edge(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("lag", "evidence", "problem"),
+    [
+        (1, {"p_value": 1.5}, "p_value is 1.5, but must be between 0 and 1"),
+        (1, {"q_value": -0.1}, "q_value is -0.1, but must be between 0 and 1"),
+        (1, {"frequency": math.inf}, "frequency is inf, but must be between 0 and 1"),
+        (1, {"strength": -1}, "strength is -1, but must be finite and at least 0"),
+        (1, {"strength": math.inf}, "strength is inf, but must be finite"),
+        (1, {"q_value": None}, "q_value must be a number, not None"),
+        (1, {"strength": 10**400}, "strength must be a number"),
+        (0, {"oriented": 0}, "oriented must be True or False, not 0"),
+        (2, {"oriented": False}, "oriented is False at lag 2"),
+    ],
+)
+def test_impossible_evidence_is_refused_by_edge_and_field(lag, evidence, problem):
+    with pytest.raises(DataError, match=re.escape(f"edge 'a' -> 'b': {problem}")):
+        Edge("a", "b", lag, **evidence)
+
+
+def test_evidence_is_unknown_by_default_and_given_by_keyword_only():
+    edge = Edge("a", "b", 0)
+    assert edge.oriented
+    for field in ("p_value", "q_value", "strength", "frequency"):
+        assert math.isnan(getattr(edge, field))
+        assert edge != Edge("a", "b", 0, **{field: 0.0})
+    assert edge != Edge("a", "b", 0, oriented=False)
+    with pytest.raises(TypeError):
+        Edge("a", "b", 0, 0.5, 0.01)
+
+
 def test_numpy_scalars_become_plain_numbers():
-    edge = Edge(np.str_("a"), "b", np.int64(2), np.float32(0.5))
-    assert [type(value) for value in (edge.cause, edge.lag, edge.score)] == [str, int, float]
+    edge = Edge(
+        np.str_("a"), "b", np.int64(0), np.float32(0.5), q_value=np.float32(0), oriented=np.False_
+    )
+    values = (edge.cause, edge.lag, edge.score, edge.q_value, edge.oriented)
+    assert [type(value) for value in values] == [str, int, float, float, bool]
 
 
 def test_edges_with_unknown_scores_are_equal_and_hash_alike():
@@ -171,6 +204,17 @@ def test_text_forms_are_short():
     ]
     large = CausalGraph(("a", "b"), tuple(Edge("a", "b", lag) for lag in range(30)))
     assert str(large).endswith("... and 10 more")
+    assert str(evident()).splitlines()[1:] == [
+        "  a → b (lag 2, score 0.9, q 0.003)",
+        "  b — c (lag 0, score 0.5, q 0.04)",
+        "  c → c (lag 1, score 0.1)",
+    ]
+
+
+def test_repr_leaves_out_unknown_evidence():
+    assert repr(Edge("a", "b", 1, 0.5)) == "Edge(cause='a', effect='b', lag=1, score=0.5)"
+    for edge in evident():
+        assert eval(repr(edge)) == edge
 
 
 # -------------------------------------------------------------------- arrays
@@ -181,6 +225,41 @@ def test_from_arrays_reads_cause_first():
         ["a", "b"], [[True, True], [False, False]], [[1, 2], [-1, -1]], [[0.3, 0.6], [9, 9]]
     )
     assert graph.edges == (Edge("a", "b", 2, 0.6), Edge("a", "a", 1, 0.3))
+
+
+def test_from_arrays_reads_evidence_where_there_is_an_edge():
+    nan = math.nan
+    graph = CausalGraph.from_arrays(
+        ["a", "b"],
+        [[1, 1], [0, 0]],
+        [[1, 0], [-1, -1]],
+        evidence={
+            "p_value": [[0.1, 0.01], [9, nan]],
+            "q_value": [[nan, 0.02], [9, nan]],
+            "strength": [[0.3, 0.4], [-9, nan]],
+            "frequency": [[1, 0.5], [9, nan]],
+            "oriented": [[True, False], [False, False]],
+        },
+    )
+    assert graph.edges == (
+        Edge("a", "a", 1, p_value=0.1, strength=0.3, frequency=1),
+        Edge("a", "b", 0, p_value=0.01, q_value=0.02, strength=0.4, frequency=0.5, oriented=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("evidence", "problem"),
+    [
+        ({"z_value": [[0]]}, "no evidence called 'z_value'; choose from p_value, q_value"),
+        ({"q_value": [[0]]}, "q_value has shape (1, 1), not (2, 2)"),
+        ({"oriented": [[1, math.nan], [1, 1]]}, "oriented must hold only 0 and 1"),
+        ({"oriented": [[1, 0], [1, 1]]}, "'a' -> 'b': oriented is False at lag 1"),
+        ({"q_value": [[0, 2], [0, 0]]}, "'a' -> 'b': q_value is 2"),
+    ],
+)
+def test_from_arrays_refuses_evidence_that_does_not_fit(evidence, problem):
+    with pytest.raises(DataError, match=re.escape(problem)):
+        CausalGraph.from_arrays(["a", "b"], [[0, 1], [0, 0]], [[0, 1], [0, 0]], evidence=evidence)
 
 
 @pytest.mark.parametrize(
@@ -250,12 +329,41 @@ def test_frame_is_tidy_and_typed():
     assert frame["score"].dtype == np.float64
 
 
+@pytest.mark.parametrize(
+    ("lag", "evidence", "columns"),
+    [
+        (0, {}, []),
+        (1, {"p_value": 0.5}, ["p_value", "q_value", "strength"]),
+        (1, {"strength": 0.5}, ["p_value", "q_value", "strength"]),
+        (1, {"frequency": 0.5}, ["frequency"]),
+        (0, {"frequency": 0.5}, ["frequency", "oriented"]),
+        (0, {"oriented": False}, ["oriented"]),
+        (0, {"q_value": 0.5}, ["p_value", "q_value", "strength", "oriented"]),
+    ],
+)
+def test_frame_has_columns_for_the_evidence_there_is(lag, evidence, columns):
+    edges = (Edge("a", "b", lag, **evidence), Edge("b", "a", 1))
+    frame = CausalGraph(("a", "b"), edges).to_frame()
+    assert list(frame.columns) == ["cause", "effect", "lag", "kind", "score", *columns]
+    for name in columns:
+        assert frame[name].dtype == (np.bool_ if name == "oriented" else np.float64)
+        assert frame[name][0] == evidence.get(name, True) or np.isnan(frame[name][0])
+
+
 def test_networkx_knows_isolated_series_and_all_lags():
     graph = CausalGraph(("a", "b", "lonely"), (Edge("a", "b", 0, 0.1), Edge("a", "b", 2, 0.2)))
     exported = graph.to_networkx()
     assert list(exported.nodes) == ["a", "b", "lonely"]
     assert set(exported["a"]["b"]) == {0, 2}
     assert exported.edges["a", "b", 0] == {"lag": 0, "kind": "instantaneous", "score": 0.1}
+
+
+@given(graphs())
+def test_networkx_has_the_columns_of_the_frame(graph):
+    exported = graph.to_networkx()
+    for row in graph.to_frame().to_dict("records"):
+        cause, effect = row.pop("cause"), row.pop("effect")
+        np.testing.assert_equal(exported.edges[cause, effect, row["lag"]], row)
 
 
 # -------------------------------------------------------------------- files

@@ -93,6 +93,21 @@ def test_instantaneous_edges_are_dashed_and_explained():
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["lagged", "instantaneous"]
 
 
+def test_edges_without_direction_have_no_head():
+    guess = Edge("a", "b", 0, oriented=False)
+    axes = draw_graph(CausalGraph(("a", "b", "c"), (guess, Edge("b", "c", 0))))
+    assert len(axes.lines) == 2
+    (arrow,) = arrows(axes)
+    end = arrow._path_original.vertices[-1]
+    assert np.linalg.norm(end - nodes(axes)[2].center) < 1.1 * nodes(axes)[2].radius
+    assert axes.get_legend().get_texts()[-1].get_text() == "no head: direction unknown"
+    both = draw_graph(CausalGraph(("a", "b"), (guess, Edge("a", "b", 2))))
+    assert len(arrows(both)) == 1  # one of the two lags has a direction
+    missed = draw_graph(CausalGraph(("a", "b")), truth=CausalGraph(("a", "b"), (guess,)))
+    assert not arrows(missed)
+    assert len(missed.lines) == 1
+
+
 def test_truth_colours_true_false_and_missed_pairs():
     found = CausalGraph(("a", "b", "c"), (Edge("a", "b", 2, 0.9), Edge("b", "c", 1, 0.5)))
     truth = CausalGraph(("c", "b", "a"), (Edge("a", "b", 1), Edge("c", "a", 3)))

@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from causalformer.errors import SettingsError
 
+DEFAULT = "default"
+"""The name of the default method, beside the paper's presets."""
+
 
 class Settings(BaseModel):
     """Everything that decides what is learned and how it is read; immutable.
@@ -85,6 +88,45 @@ class Settings(BaseModel):
         return self
 
 
+class DetectorSettings(BaseModel):
+    """Settings of the default detector; nobody needs to touch them.
+
+    They were chosen once, on generated data, and hold for every data set.
+
+    Examples
+    --------
+    >>> DetectorSettings().n_folds
+    4
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    n_channels: int = Field(64, ge=1, description="kernels per (cause, effect)")
+    n_folds: int = Field(4, ge=2, description="blocks of time that are held out in turn")
+    max_epochs: int = Field(50, ge=1, description="passes over the data")
+    learning_rate: float = Field(1e-2, gt=0, description="highest rate of the one-cycle schedule")
+    ridge: float = Field(3e-3, gt=0, description="least penalty on squared weights")
+    ridge_slots: float = Field(5.0, ge=0, description="short series: penalty at least this / slots")
+    lag_power: float = Field(2.0, ge=0, description="how much more long lags are penalised")
+    removed_share: float = Field(0.5, gt=0, lt=1, description="samples that miss one cause")
+    linear_margin: float = Field(
+        0.05, ge=0, lt=1, description="linear tests count where the network gains less than this"
+    )
+    min_effect: float = Field(
+        0.01, ge=0, lt=1, description="least growth of the held-out error without a cause"
+    )
+
+    def ridge_for(self, n_slots: int) -> float:
+        """Give the penalty for series of a length: the shorter they are, the higher.
+
+        Examples
+        --------
+        >>> DetectorSettings().ridge_for(250), DetectorSettings().ridge_for(10_000)
+        (0.02, 0.003)
+        """
+        return max(self.ridge, self.ridge_slots / n_slots)
+
+
 _SYNTHETIC = Settings()
 _V_FORK = _SYNTHETIC.model_copy(
     update={
@@ -137,7 +179,9 @@ PRESETS: Mapping[str, Settings] = {
 }
 
 
-def resolve_settings(preset: str, overrides: Mapping[str, Any] | None = None) -> Settings:
+def resolve_settings(
+    preset: str, overrides: Mapping[str, Any] | None = None
+) -> Settings | DetectorSettings:
     """Look up a preset and change single settings.
 
     Raises
@@ -154,16 +198,18 @@ def resolve_settings(preset: str, overrides: Mapping[str, Any] | None = None) ->
     ...
     causalformer.errors.SettingsError: unknown preset 'paper-mri'; did you mean 'paper-fmri'? ...
     """
-    if preset not in PRESETS:
+    known: Mapping[str, Settings | DetectorSettings] = {DEFAULT: DetectorSettings(), **PRESETS}
+    if preset not in known:
         raise SettingsError(
-            f"unknown preset {preset!r};{_did_you_mean(preset, PRESETS)} "
-            f"the presets are {', '.join(PRESETS)}"
+            f"unknown preset {preset!r};{_did_you_mean(preset, known)} "
+            f"the presets are {', '.join(known)}"
         )
-    merged = {**PRESETS[preset].model_dump(), **(overrides or {})}
+    start = known[preset]
+    merged = {**start.model_dump(), **(overrides or {})}
     try:
-        return Settings.model_validate(merged)
+        return type(start).model_validate(merged)
     except ValidationError as error:
-        raise SettingsError(_explain(error)) from None
+        raise SettingsError(_explain(error, type(start))) from None
 
 
 def _did_you_mean(word: str, known: Mapping[str, object]) -> str:
@@ -173,14 +219,14 @@ def _did_you_mean(word: str, known: Mapping[str, object]) -> str:
     return f" did you mean {close[0]!r}?" if close else ""
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, kind: type[BaseModel]) -> str:
     """Turn pydantic's report into sentences that name the setting."""
     parts = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            hint = _did_you_mean(name, Settings.model_fields)
-            parts.append(f"unknown setting {name!r};{hint} see causalformer.config.Settings")
+            hint = _did_you_mean(name, kind.model_fields)
+            parts.append(f"unknown setting {name!r};{hint} see causalformer.config.{kind.__name__}")
         elif name:
             parts.append(f"setting {name} = {problem['input']!r}: {problem['msg']}")
         else:

@@ -1,29 +1,25 @@
-"""The estimator: read, scale, window, train, explain, select; thin by intention."""
+"""The estimator: options in, results out; the work is done by `default` and `paper`."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from causalformer._version import __version__
-from causalformer.config import Settings, resolve_settings
+from causalformer.config import DEFAULT, DetectorSettings, resolve_settings
 from causalformer.data import SeriesTable, check_usable, read_series
-from causalformer.data.scaling import Scaling, fit_scaling
-from causalformer.data.windows import sliding_windows, split_by_time
-from causalformer.detect.clustering import check_clusters, select_by_clusters
-from causalformer.devices import choose_device, fast_small_steps
-from causalformer.errors import DataError
-from causalformer.explain.scores import causal_scores
-from causalformer.graph import CausalGraph
-from causalformer.model import CausalityAwareTransformer
-from causalformer.model.loss import penalised_loss
+from causalformer.default import DefaultFit, DefaultOptions, fit_default
+from causalformer.devices import choose_device
+from causalformer.errors import DataError, SettingsError
+from causalformer.explain.local import LocalExplanation
 from causalformer.model_files import StoredModel, load_model, save_model
-from causalformer.training import CheckpointFile, Epoch, TrainingPlan, train
+from causalformer.paper import PaperFit, fit_paper
+from causalformer.training import CheckpointFile, Epoch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,19 +28,33 @@ if TYPE_CHECKING:
 class CausalFormer(BaseEstimator):  # type: ignore[misc]
     """Discover which series drives which, and after how long.
 
-    A causality-aware transformer learns to predict every series from the past of all; relevance
-    propagation then says which causes and lags the prediction rests on.
+    By default a network with several kernels per (cause, effect) learns to predict every series
+    with and without each cause; a cause is an edge if held-out errors grow significantly without
+    it. With a preset of the paper, its causality-aware transformer is trained and decomposed by
+    relevance propagation instead.
 
     Parameters
     ----------
     preset : str
-        Named settings, one of `causalformer.config.PRESETS`.
+        ``"default"``, or one of `causalformer.config.PRESETS` for the paper's method.
+    max_lag : int or "auto"
+        Lags to look at. Generous is fine: long lags cost more. ``"auto"`` suggests a number and
+        `diagnostics_` says why.
+    alpha : float
+        Share of false edges to tolerate (false discovery rate), for self-loops and for edges
+        between series separately.
+    instantaneous : bool or "auto"
+        Whether to look for edges within a slot; ``"auto"`` does where they explain more than
+        edges from the past do.
+    stability : int
+        Refits on block-bootstrap samples; each edge then carries the share that found it, too.
+    n_jobs : int
+        Processes for the refits; the result does not depend on it.
     settings : mapping, optional
         Single settings that replace the preset's, for example ``{"window": 8}``; see
-        `causalformer.config.Settings`.
+        `causalformer.config.Settings` and, for the default, `causalformer.config.DetectorSettings`.
     random_state : int
-        Seed of the initial weights, the order of the batches and k-means: the same seed gives the
-        same graph.
+        Seed of everything random: the same seed gives the same graph.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
     checkpoint : path, optional
@@ -55,32 +65,43 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     graph_ : CausalGraph
-        The discovered edges, by name.
-    scores_ : array ``[cause, effect]``
-        Causal score of every pair.
+        The discovered edges, by name; by default with p-value, q-value and strength.
+    scores_ : dict of arrays, or array ``[cause, effect]``
+        By default the full matrices by name: p_value, q_value, effect, strength, lag_profile and
+        more. With a preset, the causal score of every pair.
+    edge_scores_ : array ``[cause, effect]``
+        How strongly the data speak for each pair, to rank them: ``-log10 p``, or the causal score.
     lag_scores_ : array ``[cause, effect, lag]``
-        Causal score of every lag, from 0 to the window.
+        With a preset: causal score of every lag, from 0 to the window.
+    diagnostics_ : Diagnostics
+        By default: held-out R² per series, gain over a linear model, warnings.
     history_ : History
         Losses of every epoch, and why training ended.
-    settings_ : Settings
+    settings_ : Settings or DetectorSettings
         The settings in force.
     names_ : tuple of str
         Names of the series.
-    model_ : CausalityAwareTransformer
+    model_ : nn.Module
         The trained network.
 
     Examples
     --------
-    >>> from causalformer.datasets import load_example
-    >>> model = CausalFormer("paper-diamond-mediator", settings={"max_epochs": 2, "d_model": 8})
-    >>> model.fit(load_example().series).graph_.to_frame().columns.tolist()
-    ['cause', 'effect', 'lag', 'kind', 'score']
+    >>> from causalformer.datasets import make_var
+    >>> made = make_var(3, 300, density=0.4, random_state=1)
+    >>> model = CausalFormer(max_lag=3).fit(made.series)
+    >>> model.graph_.to_frame().columns.tolist()
+    ['cause', 'effect', 'lag', 'kind', 'score', 'p_value', 'q_value', 'strength']
     """
 
     def __init__(
         self,
-        preset: str = "paper-fmri",
+        preset: str = DEFAULT,
         *,
+        max_lag: int | Literal["auto"] = 5,
+        alpha: float = 0.05,
+        instantaneous: bool | Literal["auto"] = "auto",
+        stability: int = 0,
+        n_jobs: int = 1,
         settings: Mapping[str, Any] | None = None,
         random_state: int = 0,
         device: str = "auto",
@@ -88,6 +109,11 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         on_epoch: Callable[[Epoch], object] | None = None,
     ) -> None:
         self.preset = preset
+        self.max_lag = max_lag
+        self.alpha = alpha
+        self.instantaneous = instantaneous
+        self.stability = stability
+        self.n_jobs = n_jobs
         self.settings = settings
         self.random_state = random_state
         self.device = device
@@ -111,121 +137,151 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         """
         settings = resolve_settings(self.preset, self.settings)
         device = choose_device(self.device)
+        options = self._options()
         table = read_series(X)
-        check_usable(table, min_slots=settings.window + 1, option="window")
-        check_clusters(settings.n_clusters, table.n_series)
-        scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
-        with fast_small_steps(device, table.n_series):
-            windows = self._windows(table, scaling, settings, device)
-            generator = torch.Generator().manual_seed(self.random_state)
-            level = float(windows.mean())
-            model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
-            history = train(
-                model,
-                windows,
-                split_by_time(len(windows), settings.window, settings.validation_share),
-                lambda net, x: penalised_loss(net, x, settings.l1_kernel, settings.l1_mask),
-                TrainingPlan.from_settings(settings),
-                generator,
-                on_epoch=self.on_epoch,
-                checkpoint=self._checkpoint_file(table, settings),
-            )
-            scores = causal_scores(model, windows, settings)
-        self.settings_, self.names_, self.scaling_ = settings, table.names, scaling
-        self.n_features_in_ = table.n_series
-        self.model_, self.history_ = model, history
-        self.scores_, self.lag_scores_ = scores.pair, scores.lag
-        self.graph_ = self._build_graph(settings)
+        common: dict[str, Any] = {
+            "random_state": self.random_state,
+            "device": device,
+            "checkpoint": self._checkpoint_file(table),
+            "on_epoch": self.on_epoch,
+            "metadata": {
+                "method": "causalformer",
+                **self._parameters(),
+                "settings": settings.model_dump(),
+                "version": __version__,
+            },
+        }
+        if isinstance(settings, DetectorSettings):
+            self._keep(fit_default(table, options, settings, **common), table)
+        else:
+            self._keep(fit_paper(table, settings, **common))
         return self
 
     def predict(self, X: Any) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.
 
-        Every row is the last slot of the window that ends there, so the first ``window - 1`` rows
-        have no prediction (NaN).
+        The first rows have too little past for a prediction (NaN).
         """
         import pandas as pd
 
         check_is_fitted(self, "model_")
+        table = self._same_series(X)
+        n_past = self._fit.n_past
+        check_usable(table, min_slots=n_past + 1, option="max_lag or window")
+        predicted = np.full(table.values.shape, np.nan)
+        predicted[n_past:] = self._fit.predict(table.values)
+        return pd.DataFrame(predicted, columns=list(table.names), index=table.time)
+
+    def explain(self, at: Any, X: Any = None) -> LocalExplanation:
+        """Say which past values of which series drove the prediction at a time slot.
+
+        Parameters
+        ----------
+        at : int or time
+            Row number, or an entry of the time column.
+        X : frame, array, path or SeriesTable, optional
+            The series; those of `fit` unless given.
+
+        Returns
+        -------
+        LocalExplanation
+            Relevances that add up to the prediction.
+        """
+        check_is_fitted(self, "model_")
+        if not isinstance(self._fit, DefaultFit):
+            raise SettingsError(
+                f"explain needs the default method; this model has the preset {self.preset!r}"
+            )
+        table = self._table if X is None else self._same_series(X)
+        if table is None:
+            raise DataError("a loaded model does not hold the series: give them as explain(at, X)")
+        return self._fit.explain(table.values, _slot(table, at))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the fitted model to a folder: JSON and safetensors, never pickle."""
+        check_is_fitted(self, "model_")
+        fit = self._fit
+        stored = StoredModel(
+            parameters=self._parameters(),
+            settings=fit.settings.model_dump(),
+            names=fit.names,
+            history=fit.history,
+            graph=fit.graph,
+            **fit.stored(),
+        )
+        return save_model(folder, stored)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a model that `save` has written; foreign or damaged files give a clear error."""
+        parameters, settings, fit = load_model(folder, _restored)
+        loaded = cls(**parameters, settings=settings)
+        loaded._keep(fit)
+        return loaded
+
+    def _keep(self, fit: DefaultFit | PaperFit, table: SeriesTable | None = None) -> None:
+        """Take over the results under the names that users see."""
+        self._fit = fit
+        self._table = table
+        self.settings_, self.names_, self.graph_ = fit.settings, fit.names, fit.graph
+        self.model_, self.history_ = fit.model, fit.history
+        self.n_features_in_ = len(fit.names)
+        for name, value in fit.attributes().items():
+            setattr(self, name, value)
+
+    def _options(self) -> DefaultOptions:
+        return DefaultOptions(
+            self.max_lag, self.alpha, self.instantaneous, self.stability, self.n_jobs
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        """Give the constructor's arguments that decide the result, besides the settings."""
+        if self.preset != DEFAULT:
+            return {"preset": self.preset, "random_state": self.random_state}
+        return {
+            "preset": self.preset,
+            "max_lag": self.max_lag,
+            "alpha": self.alpha,
+            "instantaneous": self.instantaneous,
+            "stability": self.stability,
+            "random_state": self.random_state,
+        }
+
+    def _same_series(self, X: Any) -> SeriesTable:
         table = read_series(X)
         if table.names != self.names_:
             raise DataError(
                 f"the columns are {list(table.names)}, but the model was fitted to "
                 f"{list(self.names_)}; give the same columns in the same order"
             )
-        check_usable(table, min_slots=self.settings_.window, option="window")
-        device = next(self.model_.parameters()).device
-        windows = self._windows(table, self.scaling_, self.settings_, device)
-        with torch.no_grad():
-            last = [self.model_(x)[..., -1].cpu().numpy() for x in windows.split(1024)]
-        predicted = np.full(table.values.shape, np.nan)
-        predicted[self.settings_.window - 1 :] = self.scaling_.undo(np.concatenate(last))
-        return pd.DataFrame(predicted, columns=list(table.names), index=table.time)
+        return table
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the fitted model to a folder: JSON and safetensors, never pickle."""
-        check_is_fitted(self, "model_")
-        return save_model(
-            folder,
-            StoredModel(
-                preset=self.preset,
-                settings=self.settings_,
-                random_state=self.random_state,
-                names=self.names_,
-                scaling=self.scaling_,
-                history=self.history_,
-                graph=self.graph_,
-                weights=self.model_.state_dict(),
-                scores=self.scores_,
-                lag_scores=self.lag_scores_,
-            ),
-        )
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Read a model that `save` has written; foreign or damaged files give a clear error."""
-        stored = load_model(folder)
-        loaded = cls(
-            stored.preset,
-            settings=stored.settings.model_dump(),
-            random_state=stored.random_state,
-        )
-        loaded.settings_, loaded.names_ = stored.settings, stored.names
-        loaded.scaling_, loaded.history_ = stored.scaling, stored.history
-        loaded.n_features_in_ = len(stored.names)
-        loaded.scores_, loaded.lag_scores_ = stored.scores, stored.lag_scores
-        loaded.graph_, loaded.model_ = stored.graph, stored.network()
-        return loaded
-
-    def _build_graph(self, settings: Settings) -> CausalGraph:
-        chosen = select_by_clusters(
-            self.scores_, settings.n_clusters, settings.top_clusters, self.random_state
-        )
-        return CausalGraph.from_arrays(
-            self.names_,
-            chosen,
-            self.lag_scores_.argmax(axis=-1),
-            self.scores_,
-            metadata={
-                "method": "causalformer",
-                "preset": self.preset,
-                "settings": settings.model_dump(),
-                "random_state": self.random_state,
-                "version": __version__,
-            },
-        )
-
-    @staticmethod
-    def _windows(
-        table: SeriesTable, scaling: Scaling, settings: Settings, device: torch.device
-    ) -> torch.Tensor:
-        scaled = torch.from_numpy(scaling.apply(table.values)).to(device, torch.float32)
-        return sliding_windows(scaled, settings.window)
-
-    def _checkpoint_file(self, table: SeriesTable, settings: Settings) -> CheckpointFile | None:
+    def _checkpoint_file(self, table: SeriesTable) -> CheckpointFile | None:
         if self.checkpoint is None:
             return None
-        digest = hashlib.sha256(settings.model_dump_json().encode())
-        digest.update(repr((self.random_state, table.names, table.values.shape)).encode())
+        settings = resolve_settings(self.preset, self.settings).model_dump()
+        facts = [settings, self._parameters(), list(table.names), list(table.values.shape)]
+        digest = hashlib.sha256(json.dumps(facts, default=str).encode())
         digest.update(np.ascontiguousarray(table.values).tobytes())
         return CheckpointFile(Path(self.checkpoint), digest.hexdigest())
+
+
+def _restored(
+    stored: StoredModel,
+) -> tuple[dict[str, Any], dict[str, Any], DefaultFit | PaperFit]:
+    kind = DefaultFit if stored.parameters["preset"] == DEFAULT else PaperFit
+    return stored.parameters, stored.settings, kind.restored(stored)
+
+
+def _slot(table: SeriesTable, at: Any) -> int:
+    """Find the row of a time; whole numbers are row numbers."""
+    if isinstance(at, int | np.integer) and not isinstance(at, bool):
+        return int(at)
+    if table.time is not None:
+        import pandas as pd
+
+        index = pd.Index(table.time)
+        with_type = pd.Timestamp(at) if isinstance(index, pd.DatetimeIndex) else at
+        if with_type in index:
+            return int(np.flatnonzero(index == with_type)[0])
+    raise DataError(f"there is no slot {at!r}; give a row number or an entry of the time column")

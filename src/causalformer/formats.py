@@ -8,7 +8,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -25,15 +25,54 @@ if TYPE_CHECKING:
 FORMAT = "causalformer-graph"
 VERSION = 1
 COLUMNS = ("cause", "effect", "lag", "kind", "score")
+TESTED = ("p_value", "q_value", "strength")
+EVIDENCE = (*TESTED, "frequency", "oriented")
 
 _NOT_XML = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]" + r"|\\(?=x[0-9a-f]{2}|u[0-9a-f]{4})"
 )
 
 
-def edge_attributes(edge: "Edge") -> dict[str, Any]:
-    """Return what an edge carries besides its ends: lag, kind and score."""
-    return {name: getattr(edge, name) for name in COLUMNS[2:]}
+def evidence(edge: "Edge") -> dict[str, Any]:
+    """Return what is known of an edge beyond its score; ``oriented`` only where it is False.
+
+    Examples
+    --------
+    >>> from causalformer.graph import Edge
+    >>> evidence(Edge("a", "b", 0, 0.5, q_value=0.01, oriented=False))
+    {'q_value': 0.01, 'oriented': False}
+    """
+    values = {name: getattr(edge, name) for name in EVIDENCE}
+    return {name: value for name, value in values.items() if value == value and value is not True}
+
+
+def columns(graph: "CausalGraph") -> tuple[str, ...]:
+    """Return the columns that a table of the edges needs: `COLUMNS`, then evidence if there is any.
+
+    ``p_value``, ``q_value`` and ``strength`` come together, ``frequency`` where an edge has one,
+    ``oriented`` where an edge is instantaneous.
+
+    Examples
+    --------
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> columns(CausalGraph(("a", "b"), (Edge("a", "b", 2, q_value=0.01),)))
+    ('cause', 'effect', 'lag', 'kind', 'score', 'p_value', 'q_value', 'strength')
+    """
+    known = {name for edge in graph.edges for name in evidence(edge)}
+    if not known:
+        return COLUMNS
+    if known.intersection(TESTED):
+        known.update(TESTED)
+    if any(edge.kind == "instantaneous" for edge in graph.edges):
+        known.add("oriented")
+    return (*COLUMNS, *(name for name in EVIDENCE if name in known))
+
+
+def attributes(graph: "CausalGraph") -> Iterator[tuple["Edge", dict[str, Any]]]:
+    """Yield every edge with what it carries besides its ends: the other `columns`."""
+    names = columns(graph)[2:]
+    for edge in graph.edges:
+        yield edge, {name: getattr(edge, name) for name in names}
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -42,7 +81,10 @@ def edge_attributes(edge: "Edge") -> dict[str, Any]:
 def to_json(graph: "CausalGraph") -> str:
     """Return everything the graph holds as strict JSON, the one format that is read back.
 
-    An unknown score is ``null``; infinite ones are the texts ``"inf"`` and ``"-inf"``.
+    Every edge has ``cause``, ``effect``, ``lag`` and ``score``. An unknown score is ``null``;
+    infinite ones are the texts ``"inf"`` and ``"-inf"``. The numbers ``p_value``, ``q_value``,
+    ``strength`` and ``frequency`` stand where they are known, ``"oriented": false`` where the
+    direction of an instantaneous edge is only a guess.
 
     Examples
     --------
@@ -52,8 +94,14 @@ def to_json(graph: "CausalGraph") -> str:
     True
     """
     edges = [
-        {"cause": e.cause, "effect": e.effect, "lag": e.lag, "score": _json_score(e.score)}
-        for e in graph.edges
+        {
+            "cause": edge.cause,
+            "effect": edge.effect,
+            "lag": edge.lag,
+            "score": _json_score(edge.score),
+            **evidence(edge),
+        }
+        for edge in graph.edges
     ]
     content = {
         "format": FORMAT,
@@ -71,8 +119,8 @@ def _json_score(score: float) -> float | str | None:
     return score if math.isfinite(score) else str(score)
 
 
-def parse_json(text: str) -> tuple[list[Any], list[tuple[Any, ...]], Any]:
-    """Return names, edges ``(cause, effect, lag, score)`` and metadata; the graph checks them.
+def parse_json(text: str) -> tuple[list[Any], list[dict[str, Any]], Any]:
+    """Return names, the arguments of every `Edge`, and metadata; the graph checks them.
 
     Raises
     ------
@@ -109,16 +157,19 @@ def _announced(text: str) -> dict[str, Any]:
     return content
 
 
-def _edge_fields(raw: Any) -> tuple[Any, ...]:
+def _edge_fields(raw: Any) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise FileFormatError(f"damaged causal graph: an edge must be an object, not {raw!r}")
-    missing = [key for key in ("cause", "effect", "lag") if key not in raw]
+    needed = ("cause", "effect", "lag")
+    missing = [key for key in needed if key not in raw]
     if missing:
         raise FileFormatError(f"damaged causal graph: an edge lacks {', '.join(missing)}: {raw!r}")
-    score = raw.get("score")
-    if isinstance(score, str) and score not in ("inf", "-inf"):
-        raise FileFormatError(f"damaged causal graph: score {score!r} is no number")
-    return raw["cause"], raw["effect"], raw["lag"], math.nan if score is None else score
+    known = {key: raw[key] for key in ("score", *EVIDENCE) if raw.get(key) is not None}
+    for key, value in known.items():
+        infinite = key == "score" and value in ("inf", "-inf")
+        if isinstance(value, str) and key != "oriented" and not infinite:
+            raise FileFormatError(f"damaged causal graph: {key} {value!r} is no number")
+    return {key: raw[key] for key in needed} | known
 
 
 def json_copy(value: Any, where: str) -> Any:
@@ -156,10 +207,10 @@ def json_copy(value: Any, where: str) -> Any:
 
 
 def to_csv(graph: "CausalGraph") -> str:
-    """Return the edges as CSV with a header line, strongest first; unknown scores are empty.
+    """Return the edges as CSV with a header line, strongest first; unknown numbers are empty.
 
-    Names are quoted where CSV needs it and otherwise left as they are: a name that starts with
-    ``=`` would be taken for a formula by a spreadsheet.
+    The columns are those of :func:`columns`. Names are quoted where CSV needs it and otherwise left
+    as they are: a name that starts with ``=`` would be taken for a formula by a spreadsheet.
 
     Examples
     --------
@@ -168,8 +219,9 @@ def to_csv(graph: "CausalGraph") -> str:
     cause,effect,lag,kind,score
     a,"b, c",2,lagged,0.5
     """
-    rows = ([e.cause, e.effect, *map(_csv_value, edge_attributes(e).values())] for e in graph.edges)
-    return "".join(map(_csv_line, (COLUMNS, *rows)))
+    names = columns(graph)
+    rows = ([_csv_value(getattr(edge, name)) for name in names] for edge in graph.edges)
+    return "".join(map(_csv_line, (names, *rows)))
 
 
 def _csv_value(value: Any) -> Any:
@@ -186,7 +238,8 @@ def _csv_line(values: Sequence[object]) -> str:
 def to_graphml(graph: "CausalGraph") -> str:
     r"""Return the graph as GraphML, the names of the series as node ids.
 
-    Edges have the attributes ``lag``, ``kind`` and, where known, ``score``; metadata is left out.
+    Edges have the attributes ``lag``, ``kind`` and, where known, ``score`` and the evidence of
+    :func:`columns`; metadata is left out.
     Characters that XML cannot hold are written as ``\xNN`` or ``\uNNNN`` (lower-case
     hexadecimal); to keep that reversible, a backslash that would begin such a sequence is written
     as ``\x5c``. All other names come back from a reader unchanged.
@@ -204,8 +257,8 @@ def to_graphml(graph: "CausalGraph") -> str:
     ids = {name: _NOT_XML.sub(visible, name) for name in graph.names}
     drawn = nx.MultiDiGraph()
     drawn.add_nodes_from(ids.values())
-    for number, edge in enumerate(graph.edges):
-        known = {key: value for key, value in edge_attributes(edge).items() if value == value}
+    for number, (edge, values) in enumerate(attributes(graph)):
+        known = {key: value for key, value in values.items() if value == value}
         # Gephi drops edges whose id it has met before, so a lag alone will not do as key.
         drawn.add_edge(ids[edge.cause], ids[edge.effect], key=f"e{number}", **known)
     stream = io.BytesIO()
@@ -216,8 +269,8 @@ def to_graphml(graph: "CausalGraph") -> str:
 def to_dot(graph: "CausalGraph") -> str:
     r"""Return the graph in the DOT language of Graphviz, without needing Graphviz.
 
-    The lag is the label of an edge; instantaneous edges are dashed. Control characters in names,
-    other than the newline, are shown as ``\xNN``.
+    The lag is the label of an edge; instantaneous edges are dashed, without a head if they are not
+    oriented. Control characters in names, other than the newline, are shown as ``\xNN``.
 
     Examples
     --------
@@ -233,7 +286,8 @@ def to_dot(graph: "CausalGraph") -> str:
     nodes = [f'  {key} [label="{_dot_text(name)}"];' for name, key in node.items()]
     arrows = [
         f'  {node[edge.cause]} -> {node[edge.effect]} [label="{edge.lag}"'
-        + (", style=dashed];" if edge.kind == "instantaneous" else "];")
+        + (", style=dashed" if edge.kind == "instantaneous" else "")
+        + ("];" if edge.oriented else ", dir=none];")
         for edge in graph.edges
     ]
     return "\n".join(["digraph {", *nodes, *arrows, "}"]) + "\n"
@@ -258,6 +312,8 @@ WRITERS: Final[Mapping[str, Callable[["CausalGraph"], str]]] = MappingProxyType(
 def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     """Return a table for the terminal: the ``limit`` strongest edges, or all of them.
 
+    Columns for the q-value and the strength follow if they are known of any edge.
+
     Examples
     --------
     >>> import rich
@@ -278,9 +334,13 @@ def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     table.add_column("edge", overflow="fold")
     table.add_column("lag", justify="right")
     table.add_column("kind")
-    table.add_column("score", justify="right")
+    known = {name for edge in graph.edges for name in evidence(edge)}
+    numbers = ["score", *(name for name in ("q_value", "strength") if name in known)]
+    for name in numbers:
+        table.add_column(name.removesuffix("_value"), justify="right")
     for edge in shown:
-        score = "–" if math.isnan(edge.score) else f"{edge.score:.4g}"
+        values = (getattr(edge, name) for name in numbers)
+        cells = ("–" if math.isnan(value) else f"{value:.4g}" for value in values)
         # Text, not str: names may look like rich's own markup.
-        table.add_row(Text(edge.arrow), str(edge.lag), edge.kind, score)
+        table.add_row(Text(edge.arrow), str(edge.lag), edge.kind, *cells)
     return table

@@ -6,8 +6,9 @@ and can be written as JSON, CSV, GraphML, DOT or a picture.
 """
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -30,12 +31,14 @@ PICTURES = (".png", ".svg", ".pdf")
 
 Kind = Literal["self", "instantaneous", "lagged"]
 
+_LARGEST = {"p_value": 1.0, "q_value": 1.0, "strength": sys.float_info.max, "frequency": 1.0}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
     """One arrow: ``cause`` drives ``effect`` after ``lag`` time slots.
 
-    Two edges are equal if all fields are; an unknown (NaN) score equals an unknown score.
+    Two edges are equal if all fields are; an unknown (NaN) number equals an unknown number.
 
     Parameters
     ----------
@@ -44,12 +47,22 @@ class Edge:
     lag : int
         Delay in time slots, at least 0; at least 1 if cause and effect are the same series.
     score : float, optional
-        Strength of the evidence, higher is stronger; NaN where a method has none.
+        What edges are ranked by, higher is stronger; NaN where a method has none.
+    p_value, q_value : float, optional
+        Of the test for this edge, by itself and corrected for all tests; NaN or in [0, 1].
+    strength : float, optional
+        How much the cause matters for the effect; NaN or at least 0.
+    frequency : float, optional
+        Share of repetitions that found the edge; NaN or in [0, 1].
+    oriented : bool, default True
+        False if the direction of an instantaneous edge is only a guess.
 
     Examples
     --------
     >>> Edge("rain", "river", 2, 0.9).kind
     'lagged'
+    >>> print(Edge("rain", "river", 0, 0.9, q_value=0.003, oriented=False))
+    rain — river (lag 0, score 0.9, q 0.003)
     >>> Edge("rain", "rain", 0)
     Traceback (most recent call last):
     ...
@@ -60,6 +73,12 @@ class Edge:
     effect: str
     lag: int
     score: float = math.nan
+    _: KW_ONLY
+    p_value: float = math.nan
+    q_value: float = math.nan
+    strength: float = math.nan
+    frequency: float = math.nan
+    oriented: bool = True
 
     def __post_init__(self) -> None:
         for end in ("cause", "effect"):
@@ -75,10 +94,27 @@ class Edge:
         if self.lag == 0 and self.cause == self.effect:
             raise DataError(f"{where}: a self edge needs a lag of at least 1")
         object.__setattr__(self, "lag", int(self.lag))
-        try:
-            object.__setattr__(self, "score", float(self.score))
-        except (TypeError, ValueError, OverflowError):
-            raise DataError(f"{where}: score must be a number, not {self.score!r}") from None
+        for name in ("score", *_LARGEST):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, float(value))
+            except (TypeError, ValueError, OverflowError):
+                raise DataError(f"{where}: {name} must be a number, not {value!r}") from None
+        self._check_evidence(where)
+
+    def _check_evidence(self, where: str) -> None:
+        for name, most in _LARGEST.items():
+            value = getattr(self, name)
+            if value < 0 or value > most:  # never true of NaN
+                wanted = "between 0 and 1" if most == 1 else "finite and at least 0"
+                raise DataError(f"{where}: {name} is {value:g}, but must be {wanted}")
+        if not isinstance(self.oriented, bool | np.bool_):
+            raise DataError(f"{where}: oriented must be True or False, not {self.oriented!r}")
+        if not self.oriented and self.lag > 0:
+            raise DataError(
+                f"{where}: oriented is False at lag {self.lag}, but time gives the order"
+            )
+        object.__setattr__(self, "oriented", bool(self.oriented))
 
     @property
     def kind(self) -> Kind:
@@ -89,8 +125,9 @@ class Edge:
 
     @property
     def arrow(self) -> str:
-        """The two names, fit to be printed."""
-        return f"{printable_name(self.cause)} → {printable_name(self.effect)}"
+        """The two names, fit to be printed, with — for an edge that is not oriented."""
+        link = "→" if self.oriented else "—"
+        return f"{printable_name(self.cause)} {link} {printable_name(self.effect)}"
 
     def __eq__(self, other: object) -> bool:
         return self._values() == other._values() if isinstance(other, Edge) else NotImplemented
@@ -100,11 +137,18 @@ class Edge:
 
     def __str__(self) -> str:
         score = "" if math.isnan(self.score) else f", score {self.score:.4g}"
-        return f"{self.arrow} (lag {self.lag}{score})"
+        q_value = "" if math.isnan(self.q_value) else f", q {self.q_value:.4g}"
+        return f"{self.arrow} (lag {self.lag}{score}{q_value})"
+
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in ("cause", "effect", "lag", "score")}
+        shown |= formats.evidence(self)
+        return f"Edge({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def _values(self) -> tuple[object, ...]:
         """All fields, with None for NaN: NaN would be unequal to itself."""
-        return self.cause, self.effect, self.lag, None if math.isnan(self.score) else self.score
+        values = (getattr(self, each.name) for each in fields(self))
+        return tuple(value if value == value else None for value in values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,8 +201,8 @@ class CausalGraph:
 
         def strongest_first(edge: Edge) -> tuple[bool, float, int, int, int]:
             unknown = math.isnan(edge.score)
-            strength = 0.0 if unknown else -edge.score
-            return unknown, strength, position[edge.cause], position[edge.effect], edge.lag
+            falling = 0.0 if unknown else -edge.score
+            return unknown, falling, position[edge.cause], position[edge.effect], edge.lag
 
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "edges", tuple(sorted(edges, key=strongest_first)))
@@ -195,6 +239,8 @@ class CausalGraph:
         lag: ArrayLike,
         scores: ArrayLike | None = None,
         metadata: Mapping[str, Any] | None = None,
+        *,
+        evidence: Mapping[str, ArrayLike] | None = None,
     ) -> Self:
         """Build a graph with at most one lag per pair from matrices ``[cause, effect]``.
 
@@ -208,6 +254,9 @@ class CausalGraph:
             Its delay and score; read only where there is an edge.
         metadata : mapping, optional
             See the class.
+        evidence : mapping of str to array_like, shape (N, N), optional
+            Matrices for any of ``p_value``, ``q_value``, ``strength``, ``frequency`` and
+            ``oriented`` (bool); see `Edge`. Numbers are read only where there is an edge.
 
         Examples
         --------
@@ -216,18 +265,18 @@ class CausalGraph:
           a → b (lag 2)
         """
         n = len(names)
-        present = checked_array("adjacency", adjacency, (n, n))
-        if not np.isin(present, (0.0, 1.0)).all():
-            raise DataError("adjacency must hold only 0 and 1 (or False and True)")
+        present = _flags("adjacency", adjacency, n)
         delays = checked_array("lag", lag, (n, n))
-        strengths = (
+        ranks = (
             np.full((n, n), np.nan) if scores is None else checked_array("scores", scores, (n, n))
         )
+        matrices = _evidence_matrices(evidence or {}, n)
         edges = []
         for i, j in np.argwhere(present):
             if not float(delays[i, j]).is_integer():
                 raise DataError(f"lag of {names[i]!r} -> {names[j]!r} is no whole number")
-            edges.append(Edge(names[i], names[j], int(delays[i, j]), strengths[i, j]))
+            known = {name: matrix[i, j] for name, matrix in matrices.items()}
+            edges.append(Edge(names[i], names[j], int(delays[i, j]), ranks[i, j], **known))
         return cls(tuple(names), tuple(edges), metadata or {})
 
     @classmethod
@@ -320,6 +369,8 @@ class CausalGraph:
     def to_frame(self) -> "pd.DataFrame":
         """Return the edges as a table: cause, effect, lag, kind, score; strongest first.
 
+        Columns with evidence follow where there is any; see :func:`causalformer.formats.columns`.
+
         Examples
         --------
         >>> CausalGraph(("a", "b"), (Edge("a", "b", 2, 0.5),)).to_frame()
@@ -328,11 +379,14 @@ class CausalGraph:
         """
         import pandas as pd
 
-        data = {name: [getattr(edge, name) for edge in self.edges] for name in formats.COLUMNS}
+        names = formats.columns(self)
+        data = {name: [getattr(edge, name) for edge in self.edges] for name in names}
         return pd.DataFrame(data).astype({"lag": "int64", "score": "float64"})
 
     def to_networkx(self) -> "nx.MultiDiGraph":
         """Return a ``networkx.MultiDiGraph`` of all series; the key of an edge is its lag.
+
+        Edges have the columns of :meth:`to_frame` as attributes.
 
         Examples
         --------
@@ -344,8 +398,7 @@ class CausalGraph:
 
         result = nx.MultiDiGraph()
         result.add_nodes_from(self.names)
-        for edge in self.edges:
-            attributes = formats.edge_attributes(edge)
+        for edge, attributes in formats.attributes(self):
             result.add_edge(edge.cause, edge.effect, key=edge.lag, **attributes)
         return result
 
@@ -361,7 +414,7 @@ class CausalGraph:
         """
         names, edges, metadata = formats.parse_json(text)
         try:
-            return cls(tuple(names), tuple(Edge(*fields) for fields in edges), metadata)
+            return cls(tuple(names), tuple(Edge(**known) for known in edges), metadata)
         except DataError as error:
             raise FileFormatError(f"damaged causal graph: {error}") from error
 
@@ -429,6 +482,24 @@ class CausalGraph:
             return cls.from_json(text)
         except FileFormatError as error:
             raise FileFormatError(f"{path}: {error}") from error
+
+
+def _flags(what: str, values: ArrayLike, n: int) -> NDArray[np.bool_]:
+    array = checked_array(what, values, (n, n))
+    if not np.isin(array, (0.0, 1.0)).all():
+        raise DataError(f"{what} must hold only 0 and 1 (or False and True)")
+    return array.astype(np.bool_)
+
+
+def _evidence_matrices(evidence: Mapping[str, ArrayLike], n: int) -> dict[str, NDArray[Any]]:
+    unknown = [repr(name) for name in evidence if name not in formats.EVIDENCE]
+    if unknown:
+        choices = ", ".join(formats.EVIDENCE)
+        raise DataError(f"edges have no evidence called {listed(unknown)}; choose from {choices}")
+    return {
+        name: _flags(name, values, n) if name == "oriented" else checked_array(name, values, (n, n))
+        for name, values in evidence.items()
+    }
 
 
 def _check_edges(names: tuple[str, ...], edges: tuple[Edge, ...]) -> None:

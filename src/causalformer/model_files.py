@@ -6,50 +6,40 @@ one of the two files was replaced is noticed.
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from torch import Tensor
 
 from causalformer._version import __version__
-from causalformer.config import Settings
-from causalformer.data.scaling import Scaling
 from causalformer.errors import FileFormatError
 from causalformer.files import write_atomically, write_text
 from causalformer.graph import CausalGraph
-from causalformer.model import CausalityAwareTransformer
 from causalformer.training import Epoch, History
 
+Fit = TypeVar("Fit")
+
 FORMAT = "causalformer-model"
-VERSION = 1
-_ARRAYS = ("scaling.offset", "scaling.factor", "scores", "lag_scores")
+VERSION = 2
+_NETWORK, _ARRAY = "network.", "array."
 
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """Everything a fitted estimator is made of."""
+    """Everything a fitted estimator is made of; `parameters` are its constructor's."""
 
-    preset: str
-    settings: Settings
-    random_state: int
+    parameters: dict[str, Any]
+    settings: dict[str, Any]
     names: tuple[str, ...]
-    scaling: Scaling
     history: History
     graph: CausalGraph
     weights: dict[str, Tensor]
-    scores: NDArray[np.float64]
-    lag_scores: NDArray[np.float64]
-
-    def network(self) -> CausalityAwareTransformer:
-        """Build the network and give it its weights."""
-        network = CausalityAwareTransformer(len(self.names), self.settings)
-        network.load_state_dict(self.weights)
-        return network.eval()
+    arrays: dict[str, NDArray[np.float64]]
 
 
 def save_model(folder: str | Path, model: StoredModel) -> Path:
@@ -57,20 +47,17 @@ def save_model(folder: str | Path, model: StoredModel) -> Path:
     from safetensors.torch import save
 
     folder = Path(folder)
-    tensors = {f"network.{k}": v.detach().cpu().contiguous() for k, v in model.weights.items()}
-    arrays = (model.scaling.offset, model.scaling.factor, model.scores, model.lag_scores)
-    tensors |= {name: torch.tensor(a) for name, a in zip(_ARRAYS, arrays, strict=True)}
+    tensors = {_NETWORK + k: v.detach().cpu().contiguous() for k, v in model.weights.items()}
+    tensors |= {_ARRAY + k: torch.from_numpy(np.array(v)) for k, v in model.arrays.items()}
     content = save(tensors)
     facts = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": __version__,
         "weights_sha256": hashlib.sha256(content).hexdigest(),
-        "preset": model.preset,
-        "settings": model.settings.model_dump(),
-        "random_state": model.random_state,
+        "parameters": model.parameters,
+        "settings": model.settings,
         "names": list(model.names),
-        "scaling_base": model.scaling.base,
         "history": model.history.to_dict(),
         "graph": json.loads(model.graph.to_json()),
     }
@@ -79,41 +66,39 @@ def save_model(folder: str | Path, model: StoredModel) -> Path:
     return folder
 
 
-def load_model(folder: str | Path) -> StoredModel:
-    """Read what `save_model` has written.
+def load_model(folder: str | Path, restore: Callable[[StoredModel], Fit]) -> Fit:
+    """Read what `save_model` has written and restore the fit it was made from.
 
     Raises
     ------
     FileFormatError
-        If a file is missing, foreign, damaged or of a newer version; the message names it.
+        If a file is missing, foreign, damaged or of another version; the message names it.
     """
     folder = Path(folder)
     facts = _facts(folder / "model.json")
     try:
         tensors = _tensors(folder / "weights.safetensors", facts["weights_sha256"])
-        names = tuple(str(name) for name in facts["names"])
-        offset, factor, scores, lag_scores = (tensors.pop(name).numpy() for name in _ARRAYS)
-        model = StoredModel(
-            preset=str(facts["preset"]),
-            settings=Settings.model_validate(facts["settings"]),
-            random_state=int(facts["random_state"]),
-            names=names,
-            scaling=Scaling(offset, factor, float(facts["scaling_base"])),
+        stored = StoredModel(
+            parameters=dict(facts["parameters"]),
+            settings=dict(facts["settings"]),
+            names=tuple(str(name) for name in facts["names"]),
             history=_history(facts["history"]),
             graph=CausalGraph.from_json(json.dumps(facts["graph"])),
-            weights={key.removeprefix("network."): value for key, value in tensors.items()},
-            scores=scores,
-            lag_scores=lag_scores,
+            weights=_below(tensors, _NETWORK),
+            arrays={k: v.numpy() for k, v in _below(tensors, _ARRAY).items()},
         )
-        model.network()  # weights that do not fit the settings are found here, not later
-    except (KeyError, TypeError, ValueError, RuntimeError, ValidationError) as error:
+        return restore(stored)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, FileFormatError):
             raise
         reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         raise FileFormatError(
             f"{folder} is a damaged model ({reason}); save it again or restore it from a copy"
         ) from error
-    return model
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def _facts(path: Path) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def write_discovery(
     """
     for name in GRAPH_FILES:
         model.graph_.save(folder / name)
-    write_text(folder / "scores.csv", _scores_text(model.names_, model.scores_))
+    write_text(folder / "scores.csv", _scores_text(model.names_, model.edge_scores_))
     facts = {
         **run,
         "preset": model.preset,

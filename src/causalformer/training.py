@@ -1,5 +1,6 @@
 """The one training loop, used by every network in the project."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -35,9 +36,39 @@ class TrainingPlan:
         """Take the part of the settings that concerns training."""
         return cls(**{f.name: getattr(settings, f.name) for f in fields(cls)})
 
-    def rate_at(self, epoch: int) -> float:
-        """Give the learning rate of an epoch, counted from zero."""
-        return self.learning_rate * self.decay_factor ** (epoch // self.decay_every)
+    def rate_at(self, epoch: float) -> float:
+        """Give the learning rate after so many epochs: cut in steps."""
+        cuts = int(epoch // self.decay_every)
+        return self.learning_rate * float(self.decay_factor**cuts)
+
+
+@dataclass(frozen=True)
+class OneCycle:
+    """Train for a fixed time: the rate climbs to its top in the first third, then falls to zero."""
+
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+
+    @property
+    def patience(self) -> int:
+        """As long as the training: nothing stops it early."""
+        return self.max_epochs
+
+    def rate_at(self, epoch: float) -> float:
+        """Give the learning rate after so many epochs.
+
+        Examples
+        --------
+        >>> plan = OneCycle(0.01, 32, 30)
+        >>> [round(plan.rate_at(epoch), 4) for epoch in (0, 10, 20, 30)]
+        [0.0004, 0.01, 0.005, 0.0]
+        """
+        progress, climb = epoch / self.max_epochs, 1 / 3
+        if progress < climb:
+            return self.learning_rate * (0.52 - 0.48 * math.cos(math.pi * progress / climb))
+        fall = (progress - climb) / (1 - climb)
+        return self.learning_rate * 0.5 * (1 + math.cos(math.pi * fall))
 
 
 @dataclass(frozen=True)
@@ -85,7 +116,7 @@ def train(
     windows: Tensor,
     split: TimeSplit,
     loss: Loss[Network],
-    plan: TrainingPlan,
+    plan: TrainingPlan | OneCycle,
     generator: torch.Generator,
     *,
     on_epoch: Callable[[Epoch], object] | None = None,
@@ -102,7 +133,7 @@ def train(
     windows : Tensor
         Samples along the first axis, in time order; a view is fine.
     split : TimeSplit
-        Which of them train and which validate.
+        Which of them train and which validate; with none to validate, the last weights are kept.
     loss : callable
         ``loss(model, batch) -> scalar``.
     plan : TrainingPlan
@@ -129,11 +160,12 @@ def train(
     try:
         for number in range(len(state.epochs), plan.max_epochs):
             started = time.monotonic()
-            for group in optimizer.param_groups:
-                group["lr"] = plan.rate_at(number)
-            train_loss = _one_epoch(model, optimizer, windows, split, loss, plan, generator)
-            validation_loss = _mean_loss(model, validation, loss, plan.batch_size)
-            is_best = validation_loss < state.best_loss
+            train_loss = _one_epoch(model, optimizer, windows, split, loss, plan, generator, number)
+            if len(validation):
+                validation_loss = _mean_loss(model, validation, loss, plan.batch_size)
+                is_best = validation_loss < state.best_loss
+            else:
+                validation_loss, is_best = train_loss, math.isfinite(train_loss)
             if is_best:
                 state.keep_best(model, validation_loss)
             seconds = time.monotonic() - started
@@ -185,15 +217,19 @@ def _one_epoch(
     windows: Tensor,
     split: TimeSplit,
     loss: Loss[Network],
-    plan: TrainingPlan,
+    plan: TrainingPlan | OneCycle,
     generator: torch.Generator,
+    number: int,
 ) -> float:
     """Pass once over the training windows in random order; give the mean loss."""
     model.train()
     first, stop = split.train
     order = first + torch.randperm(stop - first, generator=generator)
     total = torch.zeros((), device=windows.device)
-    for chosen in order.to(windows.device).split(plan.batch_size):
+    batches = order.to(windows.device).split(plan.batch_size)
+    for done, chosen in enumerate(batches):
+        for group in optimizer.param_groups:
+            group["lr"] = plan.rate_at(number + done / len(batches))
         optimizer.zero_grad(set_to_none=True)
         value = loss(model, windows[chosen])
         value.backward()

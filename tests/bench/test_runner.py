@@ -54,7 +54,7 @@ def test_paper_means_the_preset_of_the_folder():
 
 
 def test_unknown_methods_and_settings_are_named():
-    with pytest.raises(SettingsError, match=r"'vra'.*self-loops, var, paper"):
+    with pytest.raises(SettingsError, match=r"'vra'.*self-loops, var, default, paper"):
         method_for("vra", "fork")
     with pytest.raises(SettingsError, match="widnow"):
         method_for("paper", "fork", {"widnow": 3})
@@ -62,11 +62,12 @@ def test_unknown_methods_and_settings_are_named():
 
 @pytest.mark.parametrize("name", method_names())
 def test_every_method_can_be_built(name):
-    method = method_for(name, "fmri", {"window": "8"})
+    changed = "n_folds" if name == "default" else "window"
+    method = method_for(name, "fmri", {changed: "8"})
     estimator = method.build(3)
     if method.seeded:
         assert estimator.random_state == 3
-        assert method.settings["window"] == 8
+        assert method.settings[changed] == 8
 
 
 def test_fingerprints_tell_settings_apart_but_not_names():

@@ -19,7 +19,7 @@ class SelfLoops(BaseEstimator):  # type: ignore[misc]
     ----------
     graph_ : CausalGraph
         One self-loop of lag 1 per series.
-    scores_ : array ``[cause, effect]``
+    scores_, edge_scores_ : array ``[cause, effect]``
         The identity matrix.
 
     Examples
@@ -44,7 +44,7 @@ class SelfLoops(BaseEstimator):  # type: ignore[misc]
         check_usable(table, min_slots=2)
         self.names_ = table.names
         self.n_features_in_ = table.n_series
-        self.scores_ = np.eye(table.n_series)
+        self.scores_ = self.edge_scores_ = np.eye(table.n_series)
         loops = tuple(Edge(name, name, 1, 1.0) for name in table.names)
         self.graph_ = CausalGraph(table.names, loops, {"method": "self-loops"})
         return self

@@ -3,11 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from causalformer.config import PRESETS, resolve_settings
+from causalformer.config import DEFAULT, PRESETS, resolve_settings
 from causalformer.errors import SettingsError
 
 REFERENCES: Final = ("self-loops", "var")
@@ -41,7 +41,9 @@ class Method:
     settings : mapping
         Everything besides data and seed that decides the result.
     preset : str, optional
-        For the transformer: the preset that `settings` start from.
+        For `CausalFormer`: the preset that `settings` start from.
+    options : mapping
+        For `CausalFormer`: other arguments of its constructor.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Method:
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def seeded(self) -> bool:
@@ -64,7 +67,8 @@ class Method:
     @property
     def fingerprint(self) -> str:
         """A short name of method and settings: results of equal fingerprints are comparable."""
-        text = json.dumps([self.kind, dict(self.settings)], sort_keys=True)
+        parts = [self.kind, dict(self.settings), *([dict(self.options)] if self.options else [])]
+        text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
@@ -78,7 +82,11 @@ class Method:
             from causalformer.estimator import CausalFormer
 
             return CausalFormer(
-                self.preset, settings=dict(self.settings), random_state=seed or 0, device="cpu"
+                self.preset,
+                settings=dict(self.settings),
+                random_state=seed or 0,
+                device="cpu",
+                **self.options,
             )
         from causalformer.baselines import SelfLoops, VarGranger
 
@@ -90,10 +98,10 @@ def method_names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> method_names()[:3]
-    ('self-loops', 'var', 'paper')
+    >>> method_names()[:4]
+    ('self-loops', 'var', 'default', 'paper')
     """
-    return (*REFERENCES, PAPER, *PRESETS)
+    return (*REFERENCES, DEFAULT, PAPER, *PRESETS)
 
 
 def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = None) -> Method:
@@ -126,6 +134,11 @@ def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = Non
         from causalformer.baselines import VarGranger
 
         return Method(name, VarGranger().get_params())
+    if name == DEFAULT:
+        from causalformer.default import DefaultOptions
+
+        settings = resolve_settings(DEFAULT, overrides).model_dump()
+        return Method(name, settings, DEFAULT, asdict(DefaultOptions()))
     if name == PAPER:
         preset = PRESET_OF_FOLDER.get(folder.lower())
         if preset is None:

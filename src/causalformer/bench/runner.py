@@ -219,7 +219,7 @@ def _measure(job: Job) -> dict[str, object]:
     return {
         "n_series": made.series.n_series,
         "n_slots": made.series.n_slots,
-        **evaluate(model.graph_, made.truth, model.scores_).to_dict(),
+        **evaluate(model.graph_, made.truth, model.edge_scores_).to_dict(),
         "seconds": round(seconds, 4),
         "epochs": None if history is None else len(history.epochs),
         "stopped": None if history is None else history.stopped,

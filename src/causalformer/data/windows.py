@@ -18,6 +18,22 @@ def sliding_windows(x: Float[Tensor, "slot n"], window: int) -> Float[Tensor, "s
     return x.unfold(0, window, 1)
 
 
+def lagged_samples(
+    x: Float[Tensor, "slot n"], max_lag: int
+) -> tuple[Float[Tensor, "sample cause lag"], Float[Tensor, "sample effect"]]:
+    """Give the past of every slot, lag 1 first, and the slot itself.
+
+    Examples
+    --------
+    >>> import torch
+    >>> past, now = lagged_samples(torch.arange(4.0)[:, None], 2)
+    >>> past[:, 0].tolist(), now[:, 0].tolist()
+    ([[1.0, 0.0], [2.0, 1.0]], [2.0, 3.0])
+    """
+    windows = sliding_windows(x, max_lag + 1)
+    return windows[..., :-1].flip(-1), windows[..., -1]
+
+
 @dataclass(frozen=True)
 class TimeSplit:
     """Which windows train and which validate: two ranges ``[start, stop)`` in time order."""

@@ -43,6 +43,7 @@ class _Arrow:
     label: str
     colour: str
     dashed: bool
+    head: bool
     width: float
     curve: Points  # 3 control points, or 4 for a self-loop
 
@@ -82,7 +83,7 @@ def draw_graph(
     """Draw the summary graph: one arrow per pair of series, labelled with its lags.
 
     The series stand on a circle, the first on top, clockwise. Wider arrows have higher scores,
-    dashed ones are instantaneous.
+    dashed ones are instantaneous; those without a head have no certain direction.
 
     Parameters
     ----------
@@ -231,7 +232,8 @@ def _arrows(graph: CausalGraph, truth: CausalGraph | None, canvas: _Canvas) -> l
         both = pair[::-1] in found or pair[::-1] in true
         curve = _loop(pair[0], canvas) if pair[0] == pair[1] else _curve(pair, both, canvas)
         dashed = instantaneous or pair not in found
-        arrows.append(_Arrow(pair, label, colour, dashed, widths.get(pair, 1.2), curve))
+        head = any(edge.oriented for edge in edges)
+        arrows.append(_Arrow(pair, label, colour, dashed, head, widths.get(pair, 1.2), curve))
     return arrows
 
 
@@ -361,10 +363,12 @@ def _draw_arrow(axes: "Axes", arrow: _Arrow, weight: float) -> None:
     path = Path(arrow.curve, codes[len(arrow.curve)])
     width = weight * arrow.width
     if arrow.dashed:  # the line by itself, because dashes would tear the head
-        x, y = arrow.at(np.linspace(0.0, 0.95, 60)).T
+        x, y = arrow.at(np.linspace(0.0, 0.95 if arrow.head else 1.0, 60)).T
         line = Line2D(x, y, color=arrow.colour, linewidth=width, linestyle=DASHED, zorder=2)
         axes.add_line(line)
         path = Path(arrow.at(np.array([0.98, 1.0])))
+    if not arrow.head:
+        return
     axes.add_patch(
         FancyArrowPatch(
             path=path,
@@ -444,4 +448,6 @@ def _draw_legend(axes: "Axes", arrows: list[_Arrow], compared: bool, size: float
         Line2D([], [], color=colour, linestyle=DASHED if dashed else "-", label=name)
         for name, (colour, dashed) in entries.items()
     ]
+    if not all(arrow.head for arrow in arrows):
+        lines.append(Line2D([], [], color="none", label="no head: direction unknown"))
     axes.legend(handles=lines, loc="lower left", fontsize=size, frameon=False)

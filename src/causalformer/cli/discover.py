@@ -1,0 +1,113 @@
+"""The command `discover`."""
+
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from causalformer.cli.fitting import run_discovery
+from causalformer.cli.options import JsonOption, QuietOption, SeedOption, SetOption, key_values
+from causalformer.errors import DataWarning, SettingsError
+
+
+class Within(StrEnum):
+    """Whether edges within a time slot are wanted."""
+
+    AUTO = "auto"
+    YES = "yes"
+    NO = "no"
+
+
+class Device(StrEnum):
+    """Where to compute."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    MPS = "mps"
+
+
+def discover(
+    source: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet, NPY, NPZ or netCDF: one column per series.")
+    ],
+    max_lag: Annotated[
+        str, typer.Option(metavar="N|auto", help="Lags to look at; generous is fine.")
+    ] = "5",
+    alpha: Annotated[float, typer.Option(help="Share of false edges to tolerate.")] = 0.05,
+    instantaneous: Annotated[
+        Within, typer.Option(help="Look for edges within a time slot.")
+    ] = Within.AUTO,
+    stability: Annotated[
+        int, typer.Option(min=0, help="Refits on resampled data; gives each edge a frequency.")
+    ] = 0,
+    n_jobs: Annotated[int, typer.Option(help="Processes for the refits.")] = 1,
+    preset: Annotated[
+        str, typer.Option(help="`default`, or a preset of the paper; see `presets`.")
+    ] = "default",
+    set_: SetOption = None,
+    seed: SeedOption = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
+    time_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Name or position (from 0) of the time column, or 'none'; else found out."
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line holds names."),
+    ] = None,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on from the checkpoint in --out.")
+    ] = False,
+    save_model: Annotated[
+        bool, typer.Option("--save-model", help="Write the fitted model, too.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Discover the causal graph of a file of time series.
+
+    Ctrl-C stops the training; the best model up to then is used.
+    """
+    from causalformer.config import resolve_settings
+    from causalformer.data import read_series
+    from causalformer.estimator import CausalFormer
+
+    if out is None and (resume or save_model):
+        option = "--resume" if resume else "--save-model"
+        raise SettingsError(f"{option} needs a folder for the results: add --out FOLDER")
+    settings = resolve_settings(preset, key_values(set_))
+    if quiet:
+        warnings.simplefilter("ignore", DataWarning)
+    table = read_series(source, time_column=_time_column(time_column), header=header)
+    model = CausalFormer(
+        preset,
+        max_lag=int(max_lag) if max_lag.isdecimal() else max_lag,  # type: ignore[arg-type]
+        alpha=alpha,
+        instantaneous={"yes": True, "no": False}.get(instantaneous.value, "auto"),
+        stability=stability,
+        n_jobs=n_jobs,
+        settings={name: getattr(settings, name) for name in key_values(set_)},
+        random_state=seed,
+        device=device.value,
+    )
+    run_discovery(
+        model, table, out, resume=resume, save_model=save_model, talk=not (as_json or quiet)
+    )
+    if as_json:
+        typer.echo(model.graph_.to_json(), nl=False)
+
+
+def _time_column(text: str | None) -> Any:
+    from causalformer.data import AUTO
+
+    if text is None:
+        return AUTO
+    if text.lower() == "none":
+        return None
+    return int(text) if text.isdecimal() else text

@@ -1,0 +1,106 @@
+"""From a table of series to printed and written results; `discover` and `demo` share it."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from causalformer._version import __version__
+from causalformer.cli.terminal import say, show
+from causalformer.errors import OutputError
+
+if TYPE_CHECKING:
+    from causalformer.data import SeriesTable
+    from causalformer.estimator import CausalFormer
+
+
+def run_discovery(
+    model: "CausalFormer",
+    table: "SeriesTable",
+    out: Path | None,
+    *,
+    resume: bool = False,
+    save_model: bool = False,
+    talk: bool = True,
+) -> None:
+    """Fit, print the graph, and write results only if everything went well."""
+    from causalformer.results import prepared_folder, staged, write_discovery
+
+    if out is None:
+        _fit(model, table, talk=talk)
+    else:
+        with prepared_folder(out) as folder:
+            checkpoint = _checkpoint(folder, resume=resume, talk=talk)
+            _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
+            with staged(folder) as stage:
+                write_discovery(stage, model, _run_facts(table), save_model=save_model)
+            checkpoint.unlink(missing_ok=True)
+    if talk:
+        _show_discovery(model, table)
+        if out is not None:
+            show(f"Results are in {out}: graph.json, edges.csv, graph.png and more.")
+
+
+def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
+    """Return the checkpoint's path, after removing an old one that shall not be used."""
+    from causalformer.results import CHECKPOINT
+
+    path = folder / CHECKPOINT
+    if path.exists() and not resume:
+        try:
+            path.unlink()
+        except OSError as error:
+            raise OutputError(
+                f"cannot remove the old checkpoint {path}: {error.strerror}"
+            ) from error
+        if talk:
+            say("note", "an earlier run's checkpoint was deleted; --resume would have used it")
+    elif resume and not path.exists() and talk:
+        say("note", f"there is no checkpoint in {folder}: starting from the beginning")
+    return path
+
+
+def _fit(model: "CausalFormer", table: "SeriesTable", *, talk: bool) -> None:
+    from causalformer.config import resolve_settings
+    from causalformer.progress import TrainingProgress
+
+    settings = resolve_settings(model.preset, model.settings)
+    with TrainingProgress(settings.max_epochs) if talk else nullcontext() as progress:
+        model.set_params(on_epoch=progress).fit(table)
+    if talk and model.history_.stopped == "interrupted":
+        best = model.history_.best.number + 1
+        say("note", f"training was stopped; the best model so far (epoch {best}) was used")
+
+
+def _run_facts(table: "SeriesTable") -> dict[str, Any]:
+    return {
+        "command": " ".join(["causalformer", *sys.argv[1:]]),
+        "version": __version__,
+        "source": table.source,
+        "n_series": table.n_series,
+        "n_slots": table.n_slots,
+        "names": list(table.names),
+    }
+
+
+def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
+    from causalformer.config import DEFAULT
+    from causalformer.results import training_summary
+
+    facts = training_summary(model.history_)
+    show(model.graph_.table() if len(model.graph_) else "No edge was found.")
+    trained = f"{facts['epochs']} epochs in {facts['seconds']:.1f} s"
+    if model.preset != DEFAULT:
+        trained += (
+            f", best validation loss {facts['best_validation_loss']:.4g} in epoch "
+            f"{facts['best_epoch']}, ended by {facts['stopped'].replace('_', ' ')}"
+        )
+    show(
+        f"{len(model.graph_)} edges among {table.n_series} series of {table.n_slots} slots; "
+        f"{trained}."
+    )
+    if model.preset == DEFAULT:
+        show(
+            f"At most {model.alpha:.0%} of the edges should be false (q is each edge's share); "
+            "strength is in standard deviations of the effect."
+        )

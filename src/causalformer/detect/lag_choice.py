@@ -1,0 +1,64 @@
+"""How many lags to look at, if the user leaves it open."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LONGEST = 10
+_SLOTS_PER_COEFFICIENT = 4
+
+
+@dataclass(frozen=True)
+class LagChoice:
+    """A number of lags, and why."""
+
+    max_lag: int
+    reason: str
+
+
+def affordable(choice: LagChoice, n_slots: int, n_series: int) -> LagChoice:
+    """Take fewer lags if the series are too short for so many coefficients.
+
+    With less than four slots per coefficient the held-out test draws false edges.
+
+    Examples
+    --------
+    >>> affordable(LagChoice(5, "chosen by the user"), 200, 20)
+    LagChoice(max_lag=2, reason='lowered from 5: 200 slots of 20 series allow no more')
+    """
+    most = max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_series))
+    if choice.max_lag <= most:
+        return choice
+    reason = f"lowered from {choice.max_lag}: {n_slots} slots of {n_series} series allow no more"
+    return LagChoice(most, reason)
+
+
+def suggest_max_lag(scores: NDArray[np.float64]) -> LagChoice:
+    """Take the order of the vector autoregression with the best BIC, and one lag to spare.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> x[3:, 1] += 0.8 * x[:-3, 0]
+    >>> suggest_max_lag(x).max_lag
+    4
+    """
+    n_slots, n_series = scores.shape
+    longest = int(np.clip((n_slots // 5 - 1) // n_series, 1, _LONGEST))
+    now = scores[longest:]
+    bic = []
+    for order in range(1, longest + 1):
+        lagged = [scores[longest - lag : n_slots - lag] for lag in range(1, order + 1)]
+        design = np.column_stack([np.ones(len(now)), *lagged])
+        residual = now - design @ np.linalg.lstsq(design, now, rcond=None)[0]
+        # effects one by one: the determinant of all would drown weak effects of single series
+        fit = np.log(np.maximum(residual.var(axis=0), 1e-12))
+        bic.append(len(now) * fit + n_series * order * np.log(len(now)))
+    order = int(np.max(np.argmin(bic, axis=0)) + 1)
+    chosen = min(order + 1, _LONGEST)
+    return LagChoice(
+        chosen,
+        f"a vector autoregression of order {order} has the best BIC for the slowest series "
+        f"(orders up to {longest} were tried); one lag to spare",
+    )

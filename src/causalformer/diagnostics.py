@@ -1,0 +1,124 @@
+"""How far to trust a graph: what could be predicted, and what speaks against it."""
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalformer.data import SeriesTable
+from causalformer.detect.calibrated import Evidence
+from causalformer.detect.edges import FoundEdges
+from causalformer.detect.instantaneous import InstantaneousEvidence
+from causalformer.detect.lag_choice import LagChoice
+from causalformer.errors import DataWarning
+from causalformer.names import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+
+_FEW_SLOTS = 100
+_SHIFT = 1.0  # change of the mean between the halves, in standard deviations
+_SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """What the network could predict, and warnings in plain words.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The series.
+    r2 : array
+        Held-out share of each series' variance that its past and that of the others predict.
+    better_than_linear : array
+        By which share the held-out error is below that of a linear model; negative if above.
+    max_lag : int
+        The number of lags in use.
+    max_lag_reason : str
+        Where it comes from.
+    warnings : tuple of str
+        What to keep in mind.
+    """
+
+    names: tuple[str, ...]
+    r2: FloatArray
+    better_than_linear: FloatArray
+    max_lag: int
+    max_lag_reason: str
+    warnings: tuple[str, ...]
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Give the numbers by name."""
+        return {"r2": self.r2, "better_than_linear": self.better_than_linear}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per series."""
+        import pandas as pd
+
+        return pd.DataFrame({"series": list(self.names), **self.arrays()})
+
+
+def diagnose(
+    table: SeriesTable,
+    scores: FloatArray,
+    evidence: Evidence,
+    within: InstantaneousEvidence,
+    found: FoundEdges,
+    choice: LagChoice,
+) -> Diagnostics:
+    """Collect figures and warnings; every warning is also issued as a `DataWarning`."""
+    removal = evidence.removal
+    r2 = 1 - removal.error / np.maximum(scores[choice.max_lag :].var(axis=0), 1e-12)
+    better = 1 - removal.error / np.maximum(removal.linear_error, 1e-12)
+    said = tuple(_warnings(table, scores, r2, within, found, choice))
+    for text in said:
+        warnings.warn(text, DataWarning, stacklevel=4)
+    return Diagnostics(table.names, r2, better, choice.max_lag, choice.reason, said)
+
+
+def _warnings(
+    table: SeriesTable,
+    scores: FloatArray,
+    r2: FloatArray,
+    within: InstantaneousEvidence,
+    found: FoundEdges,
+    choice: LagChoice,
+) -> list[str]:
+    n_slots = len(scores)
+    said = []
+    if choice.reason.startswith("lowered"):
+        said.append(
+            f"max_lag was {choice.reason}; edges of more than {choice.max_lag} slots cannot be "
+            "found; record longer, or leave out series"
+        )
+    elif n_slots < _FEW_SLOTS:
+        said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
+    halves = scores[: n_slots // 2], scores[n_slots // 2 :]
+    shift = np.abs(halves[0].mean(0) - halves[1].mean(0))
+    moved = [name for name, s in zip(table.names, shift, strict=True) if s > _SHIFT]
+    if moved:
+        said.append(
+            f"the level of {listed(moved)} differs between the first and the second half: the "
+            "series may not be stationary; remove trends before you trust their edges"
+        )
+    if (r2 < 0.01).all():
+        said.append(
+            "nothing can be predicted: no series is better foreseen than by its mean; a graph "
+            "without edges is all that these data support"
+        )
+    if hidden_drivers_likely(within, found):
+        said.append(
+            "the series move together within a slot far beyond what the edges explain: hidden "
+            "common drivers are likely; read weak edges with care"
+        )
+    return said
+
+
+def hidden_drivers_likely(within: InstantaneousEvidence, found: FoundEdges) -> bool:
+    """Say whether residuals are correlated broadly and no edges within the slot were drawn."""
+    return within.shared > _SHARED and not found.within.any()

@@ -1,0 +1,139 @@
+"""The paper's method from a table to a graph: scale, window, train, explain, select."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from causalformer.config import Settings
+from causalformer.data import SeriesTable, check_usable
+from causalformer.data.scaling import Scaling, fit_scaling
+from causalformer.data.windows import sliding_windows, split_by_time
+from causalformer.detect.clustering import check_clusters, select_by_clusters
+from causalformer.devices import fast_small_steps
+from causalformer.explain.scores import causal_scores
+from causalformer.graph import CausalGraph
+from causalformer.model import CausalityAwareTransformer
+from causalformer.model.loss import penalised_loss
+from causalformer.model_files import StoredModel
+from causalformer.training import CheckpointFile, Epoch, History, TrainingPlan, train
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PaperFit:
+    """What the paper's method leaves behind."""
+
+    settings: Settings
+    names: tuple[str, ...]
+    scaling: Scaling
+    model: CausalityAwareTransformer
+    history: History
+    graph: CausalGraph
+    scores: FloatArray
+    lag_scores: FloatArray
+
+    @property
+    def n_past(self) -> int:
+        """Slots that a prediction needs before its own."""
+        return self.settings.window - 1
+
+    def attributes(self) -> dict[str, Any]:
+        """Name the results as the estimator shows them."""
+        return {
+            "scores_": self.scores,
+            "edge_scores_": self.scores,
+            "lag_scores_": self.lag_scores,
+        }
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        """Predict the last slot of every window, in the units of the data."""
+        device = next(self.model.parameters()).device
+        windows = _windows(values, self.scaling, self.settings, device)
+        with torch.no_grad():
+            last = [self.model(x)[..., -1].cpu().numpy() for x in windows.split(1024)]
+        return self.scaling.undo(np.concatenate(last))
+
+    def stored(self) -> dict[str, Any]:
+        """Give the parts that `StoredModel` keeps."""
+        return {
+            "weights": self.model.state_dict(),
+            "arrays": {
+                "scaling.offset": self.scaling.offset,
+                "scaling.factor": self.scaling.factor,
+                "scaling.base": np.array(self.scaling.base),
+                "scores": self.scores,
+                "lag_scores": self.lag_scores,
+            },
+        }
+
+    @classmethod
+    def restored(cls, stored: StoredModel) -> Self:
+        """Build from a stored model; weights that do not fit the settings raise an error."""
+        settings = Settings.model_validate(stored.settings)
+        model = CausalityAwareTransformer(len(stored.names), settings)
+        model.load_state_dict(stored.weights)
+        arrays = stored.arrays
+        return cls(
+            settings=settings,
+            names=stored.names,
+            scaling=Scaling(
+                arrays["scaling.offset"], arrays["scaling.factor"], float(arrays["scaling.base"])
+            ),
+            model=model.eval(),
+            history=stored.history,
+            graph=stored.graph,
+            scores=arrays["scores"],
+            lag_scores=arrays["lag_scores"],
+        )
+
+
+def fit_paper(
+    table: SeriesTable,
+    settings: Settings,
+    *,
+    random_state: int,
+    device: torch.device,
+    metadata: Mapping[str, Any],
+    checkpoint: CheckpointFile | None = None,
+    on_epoch: Callable[[Epoch], object] | None = None,
+) -> PaperFit:
+    """Train the causality-aware transformer and read its graph."""
+    check_usable(table, min_slots=settings.window + 1, option="window")
+    check_clusters(settings.n_clusters, table.n_series)
+    scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
+    with fast_small_steps(device, table.n_series):
+        windows = _windows(table.values, scaling, settings, device)
+        generator = torch.Generator().manual_seed(random_state)
+        level = float(windows.mean())
+        model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
+        history = train(
+            model,
+            windows,
+            split_by_time(len(windows), settings.window, settings.validation_share),
+            lambda net, x: penalised_loss(net, x, settings.l1_kernel, settings.l1_mask),
+            TrainingPlan.from_settings(settings),
+            generator,
+            on_epoch=on_epoch,
+            checkpoint=checkpoint,
+        )
+        scores = causal_scores(model, windows, settings)
+    chosen = select_by_clusters(
+        scores.pair, settings.n_clusters, settings.top_clusters, random_state
+    )
+    graph = CausalGraph.from_arrays(
+        table.names, chosen, scores.lag.argmax(axis=-1), scores.pair, metadata=metadata
+    )
+    return PaperFit(settings, table.names, scaling, model, history, graph, scores.pair, scores.lag)
+
+
+def _windows(
+    values: FloatArray, scaling: Scaling, settings: Settings, device: torch.device
+) -> Tensor:
+    scaled = torch.from_numpy(scaling.apply(values)).to(device, torch.float32)
+    return sliding_windows(scaled, settings.window)

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint setup bench-paper bench-speed readme clean
+.PHONY: demo test lint setup bench-paper bench-default bench-short bench-generated bench-speed readme clean
 
 setup: $(READY)
 
@@ -30,8 +30,21 @@ bench-paper: $(READY)
 	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
 	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
 
+# The default method, one configuration, three seeds.
+bench-default: $(READY)
+	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
+	  --methods default --seed 0,1,2 --n-jobs 2 --out benchmarks/default
+
+bench-short: $(READY)
+	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96) \
+	  --methods default --rows 500 --n-jobs 2 --out benchmarks/short
+
+# Calibration, hidden drivers and the number of lags, on systems that were drawn for it.
+bench-generated: $(READY)
+	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated
+
 readme: $(READY)
-	$(BIN)/python -m causalformer.bench.readme README.md benchmarks/paper/results.csv
+	$(BIN)/python -m causalformer.bench.readme README.md benchmarks
 
 bench-speed: $(READY)
 	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed.csv

@@ -194,11 +194,116 @@ def test_a_checkpoint_is_used_only_if_asked_for(data, tmp_path):
 
 def test_a_graph_without_edges_is_said_to_have_none(data, monkeypatch):
     monkeypatch.setattr(
-        "causalformer.estimator.select_by_clusters", lambda scores, *_: np.zeros_like(scores)
+        "causalformer.paper.select_by_clusters", lambda scores, *_: np.zeros_like(scores)
     )
     done = run("discover", data, *TINY)
     assert done.exit_code == 0
     assert "No edge was found." in done.stdout
+
+
+# -------------------------------------------------------------------- discover, by default
+
+QUICK = ["--set", "max_epochs=3", "--set", "n_channels=4"]
+
+
+@pytest.fixture
+def long_data(tmp_path):
+    """Three series that are long enough to be used without a warning."""
+    return make_structure("fork", 200, random_state=0).save(tmp_path / "long")
+
+
+def test_discover_without_a_preset_prints_q_values_and_writes_results(long_data, tmp_path):
+    out = tmp_path / "results"
+    done = run("discover", long_data, *QUICK, "--out", out)
+    assert (done.exit_code, done.stderr) == (0, "")
+    header = next(line for line in done.stdout.splitlines() if "lag" in line)
+    assert {"q", "strength"} <= set(header.split())
+    assert "At most 5% of the edges should be false" in done.stdout
+    assert "epochs in" in done.stdout
+    assert names_in(out) == RESULTS
+    graph = CausalGraph.load(out / "graph.json")
+    assert len(graph) > 0
+    assert all(0 <= edge.q_value <= 0.05 for edge in graph)
+    assert "q_value" in (out / "edges.csv").read_text().splitlines()[0]
+    facts = json.loads((out / "run.json").read_text())
+    assert (facts["preset"], facts["training"]["epochs"]) == ("default", 3)
+
+
+def test_options_of_the_default_method_reach_it(long_data, tmp_path):
+    options = ["--max-lag", "auto", "--alpha", 0.2, "--stability", 2, "--instantaneous", "yes"]
+    done = run("discover", long_data, *QUICK, *options, "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    graph = CausalGraph.from_json(done.stdout)
+    chosen = {name: graph.metadata[name] for name in ("max_lag", "alpha", "instantaneous")}
+    assert chosen == {"max_lag": "auto", "alpha": 0.2, "instantaneous": True}
+    assert "best BIC" in graph.metadata["max_lag_reason"]
+    assert all(0 <= edge.frequency <= 1 for edge in graph if edge.lag > 0)
+    longer = run("discover", long_data, *QUICK, "--max-lag", 7, "--json")
+    assert CausalGraph.from_json(longer.stdout).metadata["max_lag_used"] == 7
+
+
+def test_edges_within_a_slot_can_be_declined(tmp_path):
+    noise = np.random.default_rng(0).laplace(size=(300, 2))
+    noise[:, 1] += noise[:, 0]
+    path = tmp_path / "within.csv"
+    path.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in noise.tolist()))
+
+    def lags(*options):
+        done = run("discover", path, *QUICK, "--json", "--quiet", *options)
+        graph = CausalGraph.from_json(done.stdout)
+        return [edge.lag for edge in graph if edge.cause != edge.effect]
+
+    assert lags() == [0]
+    assert lags("--instantaneous", "yes") == [0]
+    assert lags("--instantaneous", "no") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--alpha", "2"], "alpha is 2.0"),
+        (["--alpha", "nan"], "alpha is nan"),
+        (["--max-lag", "often"], "max_lag is 'often'"),
+        (["--max-lag", "0"], "max_lag is 0"),
+        (["--max-lag", "-3"], "max_lag is '-3'"),
+        (["--n-jobs", "0"], "n_jobs is 0"),
+        (["--set", "window=8"], "unknown setting 'window'"),
+        (["--set", "n_chanels=8"], "did you mean 'n_channels'?"),
+        (["--set", "n_folds=1"], "n_folds"),
+    ],
+)
+def test_bad_options_of_the_default_method_are_refused_in_one_line(data, tmp_path, options, named):
+    done = run("discover", data, *options, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_choice_of_instantaneous_is_refused(data):
+    done = run("discover", data, "--instantaneous", "maybe")
+    assert done.exit_code == 2
+    assert "--instantaneous" in done.stderr
+
+
+def test_short_series_are_warned_of_in_one_line_each(data):
+    done = run("discover", data, *QUICK)
+    assert done.exit_code == 0
+    said = done.stderr.splitlines()
+    assert said[0].startswith("warning: 80 slots are few")
+    assert all(line.startswith("warning: ") for line in said)
+    assert run("discover", data, *QUICK, "--quiet").output == ""
+
+
+def test_too_few_rows_for_the_default_method(tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_text("a,b\n" + "".join(f"{i % 5},{i * 7 % 11}\n" for i in range(12)))
+    done = run("discover", path)
+    assert done.exit_code == 2
+    assert "short.csv has 12 rows" in done.stderr
+    assert "window" not in done.stderr
 
 
 def test_time_column_and_header_reach_the_reader(tmp_path):

@@ -6,7 +6,7 @@ from torch import nn
 
 from causalformer.data.windows import TimeSplit, sliding_windows, split_by_time
 from causalformer.errors import FileFormatError, SettingsError
-from causalformer.training import CheckpointFile, TrainingPlan, train
+from causalformer.training import CheckpointFile, OneCycle, TrainingPlan, train
 
 PLAN = TrainingPlan(
     learning_rate=0.05, decay_every=4, decay_factor=0.5, batch_size=8, max_epochs=12, patience=100
@@ -92,6 +92,86 @@ class TestLoop:
             train(
                 model, WINDOWS, SPLIT, lambda m, b: linear_loss(m, b) * torch.nan, PLAN, generator
             )
+
+
+class TestOneCycle:
+    PLAN = OneCycle(learning_rate=0.3, batch_size=8, max_epochs=9)
+    ALL = TimeSplit(train=(0, 40), validation=(40, 40))
+
+    def run(self, **options):
+        model, generator = fresh()
+        return model, train(model, WINDOWS, self.ALL, linear_loss, self.PLAN, generator, **options)
+
+    def test_the_rate_climbs_to_its_top_in_the_first_third_and_falls_to_zero(self):
+        rates = [self.PLAN.rate_at(epoch / 10) for epoch in range(91)]
+        assert rates.index(max(rates)) == 30
+        assert max(rates) == pytest.approx(0.3)
+        assert rates[:31] == sorted(rates[:31])
+        assert rates[30:] == sorted(rates[30:], reverse=True)
+        assert 0 < rates[0] < 0.1 * 0.3
+        assert rates[-1] == pytest.approx(0, abs=1e-12)
+
+    def test_it_learns_without_validation_for_the_whole_time(self):
+        _, history = self.run()
+        assert history.stopped == "max_epochs"
+        assert len(history.epochs) == 9
+        assert history.epochs[-1].train_loss < 0.1 * history.epochs[0].train_loss
+        assert all(epoch.validation_loss == epoch.train_loss for epoch in history.epochs)
+
+    def test_the_last_weights_are_kept_even_if_the_loss_was_lower_before(self):
+        model, generator = fresh()
+        seen = []
+
+        def rising(network, batch):
+            return linear_loss(network, batch) + len(seen)  # one more after every epoch
+
+        history = train(
+            model,
+            WINDOWS,
+            self.ALL,
+            rising,
+            self.PLAN,
+            generator,
+            on_epoch=lambda _: seen.append(weights_of(model).clone()),
+        )
+        assert history.epochs[-1].train_loss > history.epochs[0].train_loss
+        assert history.best.number == 8
+        assert torch.equal(weights_of(model), seen[-1])
+
+    def test_a_training_that_diverges_on_the_way_keeps_what_it_had(self):
+        model, generator = fresh()
+        seen = []
+
+        def breaking(network, batch):
+            return linear_loss(network, batch) * (torch.nan if len(seen) == 3 else 1.0)
+
+        history = train(
+            model,
+            WINDOWS,
+            self.ALL,
+            breaking,
+            self.PLAN,
+            generator,
+            on_epoch=lambda _: seen.append(weights_of(model).clone()),
+        )
+        assert history.stopped == "diverged"
+        assert history.best.number == 2
+        assert torch.equal(weights_of(model), seen[2])
+
+    def test_a_resumed_run_ends_as_an_uninterrupted_one(self, tmp_path):
+        path = tmp_path / "state.safetensors"
+
+        def interrupt(epoch):
+            if epoch.number == 4:
+                raise KeyboardInterrupt
+
+        _, stopped = self.run(
+            on_epoch=interrupt, checkpoint=CheckpointFile(path, "x", every_seconds=0)
+        )
+        assert stopped.stopped == "interrupted"
+        resumed, history = self.run(checkpoint=CheckpointFile(path, "x"))
+        assert len(history.epochs) == 9
+        assert torch.equal(weights_of(resumed), weights_of(self.run()[0]))
 
 
 class TestCheckpoint:

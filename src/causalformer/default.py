@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,14 +13,14 @@ from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable, check_usable
 from causalformer.data.scaling import NormalScores, fit_normal_scores
 from causalformer.data.windows import lagged_samples
-from causalformer.detect.calibrated import Evidence, detect
+from causalformer.detect.calibrated import Evidence, detect, new_network
 from causalformer.detect.edges import found_edges
 from causalformer.detect.instantaneous import InstantaneousEvidence, instantaneous_evidence
 from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
-from causalformer.errors import SettingsError
+from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation, explain_slot
 from causalformer.graph import CausalGraph
 from causalformer.model.channels import ChannelNetwork
@@ -28,6 +29,8 @@ from causalformer.training import CheckpointFile, Epoch, History
 
 FloatArray = NDArray[np.float64]
 Instantaneous = bool | Literal["auto"]
+
+_LEAST_SLOTS = 20
 
 
 @dataclass(frozen=True)
@@ -41,19 +44,26 @@ class DefaultOptions:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.max_lag, int | np.integer) and not isinstance(self.max_lag, bool)
-        if self.max_lag != "auto" and not (whole and self.max_lag >= 1):
+        if self.max_lag != "auto" and not (_is_whole(self.max_lag) and self.max_lag >= 1):
             raise SettingsError(
                 f"max_lag is {self.max_lag!r}; choose a whole number from 1, or 'auto'"
             )
-        if not 0 < self.alpha < 1:
+        if not (isinstance(self.alpha, Real) and 0 < self.alpha < 1):
             raise SettingsError(f"alpha is {self.alpha!r}; choose a level between 0 and 1")
         if self.instantaneous not in (True, False, "auto"):
             raise SettingsError(
                 f"instantaneous is {self.instantaneous!r}; choose True, False or 'auto'"
             )
-        if self.stability < 0:
-            raise SettingsError(f"stability is {self.stability}; choose 0 or a number of refits")
+        if not (_is_whole(self.stability) and self.stability >= 0):
+            raise SettingsError(f"stability is {self.stability!r}; choose 0 or a number of refits")
+        if not _is_whole(self.n_jobs) or self.n_jobs == 0:
+            raise SettingsError(
+                f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
+            )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +124,7 @@ class DefaultFit:
             if name.startswith("scores.")
         }
         max_lag = stored.weights["skip"].shape[1]
-        model = ChannelNetwork(settings.n_folds, len(stored.names), max_lag, settings.n_channels)
+        model = new_network(len(stored.names), max_lag, settings)
         model.load_state_dict(stored.weights)
         diagnostics = Diagnostics(
             names=stored.names,
@@ -148,11 +158,15 @@ def fit_default(
     on_epoch: Callable[[Epoch], object] | None = None,
 ) -> DefaultFit:
     """Discover the graph of a table; see `causalformer.detect.calibrated` for the steps."""
-    check_usable(table, min_slots=20)
+    check_usable(table, min_slots=2)
+    if table.n_slots < _LEAST_SLOTS:
+        raise DataError(
+            f"{table.source} has {table.n_slots} rows; fewer than {_LEAST_SLOTS} cannot be tested "
+            "out of sample: give more rows"
+        )
     scaling = fit_normal_scores(table.values)
     scores = scaling.apply(table.values)
     choice = _max_lag(options, scores)
-    check_usable(table, min_slots=4 * choice.max_lag + 10, option="max_lag")
     with fast_small_steps(device, table.n_series):
         model, history, evidence = detect(
             scores,
@@ -177,7 +191,7 @@ def fit_default(
             n_jobs=options.n_jobs,
             random_state=random_state,
         )
-    diagnostics = diagnose(table, scores, evidence, within, found, choice)
+    diagnostics = diagnose(table, scores, evidence, found, choice)
     facts = {
         **metadata,
         "max_lag_used": choice.max_lag,

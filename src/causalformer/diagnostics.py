@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from causalformer.data import SeriesTable
 from causalformer.detect.calibrated import Evidence
 from causalformer.detect.edges import FoundEdges
-from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.errors import DataWarning
 from causalformer.names import listed
@@ -23,6 +22,7 @@ FloatArray = NDArray[np.float64]
 _FEW_SLOTS = 100
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
 _SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
+_SHARED_P = 1e-3  # and how unlikely it must be by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,15 @@ def diagnose(
     table: SeriesTable,
     scores: FloatArray,
     evidence: Evidence,
-    within: InstantaneousEvidence,
     found: FoundEdges,
     choice: LagChoice,
 ) -> Diagnostics:
     """Collect figures and warnings; every warning is also issued as a `DataWarning`."""
     removal = evidence.removal
-    r2 = 1 - removal.error / np.maximum(scores[choice.max_lag :].var(axis=0), 1e-12)
+    variance = scores[choice.max_lag :].var(axis=0)
+    r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
     better = 1 - removal.error / np.maximum(removal.linear_error, 1e-12)
-    said = tuple(_warnings(table, scores, r2, within, found, choice))
+    said = tuple(_warnings(table, scores, r2, found, choice))
     for text in said:
         warnings.warn(text, DataWarning, stacklevel=4)
     return Diagnostics(table.names, r2, better, choice.max_lag, choice.reason, said)
@@ -85,7 +85,6 @@ def _warnings(
     table: SeriesTable,
     scores: FloatArray,
     r2: FloatArray,
-    within: InstantaneousEvidence,
     found: FoundEdges,
     choice: LagChoice,
 ) -> list[str]:
@@ -111,7 +110,7 @@ def _warnings(
             "nothing can be predicted: no series is better foreseen than by its mean; a graph "
             "without edges is all that these data support"
         )
-    if hidden_drivers_likely(within, found):
+    if hidden_drivers_likely(found, n_slots):
         said.append(
             "the series move together within a slot far beyond what the edges explain: hidden "
             "common drivers are likely; read weak edges with care"
@@ -119,6 +118,13 @@ def _warnings(
     return said
 
 
-def hidden_drivers_likely(within: InstantaneousEvidence, found: FoundEdges) -> bool:
-    """Say whether residuals are correlated broadly and no edges within the slot were drawn."""
-    return within.shared > _SHARED and not found.within.any()
+def hidden_drivers_likely(found: FoundEdges, n_slots: int) -> bool:
+    """Say whether errors are correlated broadly and no edges within the slot were drawn."""
+    from scipy.special import chdtrc
+
+    correlation = found.evidence.removal.residual_correlation
+    squared = correlation[np.triu_indices(len(correlation), 1)] ** 2
+    # by chance each n r² follows a chi-square law; in short series that alone exceeds _SHARED
+    p_value = chdtrc(len(squared), n_slots * squared.sum())
+    beyond_chance = squared.mean() - 1 / n_slots > _SHARED and p_value < _SHARED_P
+    return bool(beyond_chance and not found.within.any())

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -140,7 +141,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         options = self._options()
         table = read_series(X)
         common: dict[str, Any] = {
-            "random_state": self.random_state,
+            "random_state": _plain(self.random_state),
             "device": device,
             "checkpoint": self._checkpoint_file(table),
             "on_epoch": self.on_epoch,
@@ -237,15 +238,9 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     def _parameters(self) -> dict[str, Any]:
         """Give the constructor's arguments that decide the result, besides the settings."""
         if self.preset != DEFAULT:
-            return {"preset": self.preset, "random_state": self.random_state}
-        return {
-            "preset": self.preset,
-            "max_lag": self.max_lag,
-            "alpha": self.alpha,
-            "instantaneous": self.instantaneous,
-            "stability": self.stability,
-            "random_state": self.random_state,
-        }
+            return {"preset": self.preset, "random_state": _plain(self.random_state)}
+        names = ("preset", "max_lag", "alpha", "instantaneous", "stability", "random_state")
+        return {name: _plain(getattr(self, name)) for name in names}
 
     def _same_series(self, X: Any) -> SeriesTable:
         table = read_series(X)
@@ -273,6 +268,16 @@ def _restored(
     return stored.parameters, stored.settings, kind.restored(stored)
 
 
+def _plain(value: Any) -> Any:
+    """Give a NumPy number as Python's own, which JSON can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _in_utc(time: "pd.Timestamp") -> "pd.Timestamp":
+    """Give the time as tables keep it: in UTC, without saying so."""
+    return time if time.tz is None else time.tz_convert("UTC").tz_localize(None)
+
+
 def _slot(table: SeriesTable, at: Any) -> int:
     """Find the row of a time; whole numbers are row numbers."""
     if isinstance(at, int | np.integer) and not isinstance(at, bool):
@@ -281,7 +286,8 @@ def _slot(table: SeriesTable, at: Any) -> int:
         import pandas as pd
 
         index = pd.Index(table.time)
-        with_type = pd.Timestamp(at) if isinstance(index, pd.DatetimeIndex) else at
-        if with_type in index:
-            return int(np.flatnonzero(index == with_type)[0])
+        with suppress(TypeError, ValueError):  # what is no time is no slot either
+            with_type = _in_utc(pd.Timestamp(at)) if isinstance(index, pd.DatetimeIndex) else at
+            if with_type in index:
+                return int(np.flatnonzero(index == with_type)[0])
     raise DataError(f"there is no slot {at!r}; give a row number or an entry of the time column")

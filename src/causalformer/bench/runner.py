@@ -42,6 +42,8 @@ class BenchPlan:
         How the truth of an fMRI folder is read.
     max_files : int, optional
         Only so many files of each folder, from the first.
+    max_rows : int, optional
+        Only so many rows of each file, from the first.
     overrides : mapping
         Settings that replace those of the presets.
 
@@ -56,6 +58,7 @@ class BenchPlan:
     seeds: Sequence[int] = (0,)
     orientation: Orientation = "netsim"
     max_files: int | None = None
+    max_rows: int | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -73,6 +76,7 @@ class Job:
     file: BenchmarkFile
     method: Method
     seed: int | None
+    max_rows: int | None = None
 
     def label(self) -> Row:
         """Return the row with everything that is known before the job has run."""
@@ -84,7 +88,7 @@ class Job:
                 "method": self.method.name,
                 "seed": self.seed,
                 "settings": self.method.fingerprint,
-                "data": _data_fingerprint(self.file),
+                "data": _data_fingerprint(self.file, self.max_rows),
                 "version": __version__,
             }
         )
@@ -160,6 +164,8 @@ def plan_jobs(plan: BenchPlan) -> list[Job]:
         raise SettingsError(f"seeds are {list(plan.seeds)}; give whole numbers from 0")
     if plan.max_files is not None and plan.max_files < 1:
         raise SettingsError(f"files is {plan.max_files}; choose at least 1")
+    if plan.max_rows is not None and plan.max_rows < 1:
+        raise SettingsError(f"rows is {plan.max_rows}; choose at least 1")
     folders = list(dict.fromkeys(Path(folder).expanduser().resolve() for folder in plan.folders))
     names = [folder.name for folder in folders]
     if len(set(names)) < len(names):
@@ -174,7 +180,7 @@ def plan_jobs(plan: BenchPlan) -> list[Job]:
             method = method_for(name, folder.name, plan.overrides)
             seeds = dict.fromkeys(plan.seeds) if method.seeded else (None,)
             jobs += [
-                Job(folder.name, orientation, file, method, seed)
+                Job(folder.name, orientation, file, method, seed, plan.max_rows)
                 for file in files[: plan.max_files]
                 for seed in seeds
             ]
@@ -206,19 +212,20 @@ def _run_all(jobs: list[Job], n_jobs: int) -> Iterator[Row]:
 
 def _measure(job: Job) -> dict[str, object]:
     made = job.file.load()
+    series = made.series.head(job.max_rows)
     model = job.method.build(job.seed)
     if job.method.seeded:
         warm_up()
     with one_thread() if job.method.seeded else nullcontext():
         started = time.perf_counter()
-        model.fit(made.series)
+        model.fit(series)
         seconds = time.perf_counter() - started
     history = getattr(model, "history_", None)
     if history is not None and history.stopped == "interrupted":
         raise KeyboardInterrupt  # half a training is no result: end the benchmark instead
     return {
-        "n_series": made.series.n_series,
-        "n_slots": made.series.n_slots,
+        "n_series": series.n_series,
+        "n_slots": series.n_slots,
         **evaluate(model.graph_, made.truth, model.edge_scores_).to_dict(),
         "seconds": round(seconds, 4),
         "epochs": None if history is None else len(history.epochs),
@@ -226,9 +233,11 @@ def _measure(job: Job) -> dict[str, object]:
     }
 
 
-def _data_fingerprint(file: BenchmarkFile) -> str:
+def _data_fingerprint(file: BenchmarkFile, max_rows: int | None) -> str:
     """Name the content of series and truth, and the way the truth is read."""
     digest = hashlib.sha256(b"reversed" if file.reverse_truth else b"")
+    if max_rows is not None:
+        digest.update(str(max_rows).encode())
     for path in (file.series_path, file.truth_path):
         try:
             content = path.read_bytes()
@@ -245,6 +254,7 @@ def _described(methods: Iterator[Method]) -> dict[str, object]:
             "method": method.name,
             "preset": method.preset,
             "settings": dict(method.settings),
+            "options": dict(method.options),
         }
         for method in methods
     }

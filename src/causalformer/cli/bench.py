@@ -28,16 +28,17 @@ def bench(
     methods: Annotated[
         str,
         typer.Option(
-            help="Comma list: 'paper' (the preset that belongs to a folder) or names of presets. "
-            "'self-loops' and 'var' always run."
+            help="Comma list: 'default', 'paper' (the preset that belongs to a folder) or names of "
+            "presets. 'self-loops' and 'var' always run."
         ),
-    ] = "paper",
+    ] = "default",
     seed: Annotated[list[str] | None, typer.Option(help="Seeds; comma list or repeated.")] = None,
     orientation: Annotated[
         Orientation, typer.Option(help="How the truth of an fMRI folder is read.")
     ] = Orientation.NETSIM,
     n_jobs: Annotated[int, typer.Option(help="Jobs at the same time; -1: one per core.")] = 1,
     files: Annotated[int | None, typer.Option(min=1, help="Only the first N files each.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Only the first N rows each.")] = None,
     set_: SetOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run finished jobs again, too.")] = False,
     as_json: JsonOption = False,
@@ -57,6 +58,7 @@ def bench(
         seeds=_seeds(seed),
         orientation=orientation.value,
         max_files=files,
+        max_rows=rows,
         overrides=key_values(set_),
     )
     failures: list[str] = []

@@ -72,6 +72,19 @@ class SeriesTable:
         """How many series (columns) there are."""
         return int(self.values.shape[1])
 
+    def head(self, n_slots: int | None) -> "SeriesTable":
+        """Return the first slots; all of them for None.
+
+        Examples
+        --------
+        >>> SeriesTable(np.zeros((3, 2)), ("sun", "rain")).head(2).n_slots
+        2
+        """
+        if n_slots is None or n_slots >= self.n_slots:
+            return self
+        time = None if self.time is None else self.time[:n_slots]
+        return SeriesTable(self.values[:n_slots], self.names, time, self.source)
+
 
 def _frozen(array: AnyArray) -> AnyArray:
     """Return `array` itself if nobody can change it any more, else a read-only copy."""

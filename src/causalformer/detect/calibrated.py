@@ -62,6 +62,23 @@ class Evidence:
     linear_t: FloatArray
 
 
+def new_network(
+    n_series: int,
+    max_lag: int,
+    settings: DetectorSettings,
+    generator: torch.Generator | None = None,
+) -> ChannelNetwork:
+    """Build the network that the settings describe."""
+    return ChannelNetwork(
+        settings.n_folds,
+        n_series,
+        max_lag,
+        settings.n_channels,
+        generator,
+        settings.temperature if settings.attention else None,
+    )
+
+
 def train_network(
     past: Tensor,
     now: Tensor,
@@ -73,8 +90,7 @@ def train_network(
 ) -> tuple[ChannelNetwork, History]:
     """Train the networks of all folds at once, with causes removed at random."""
     n_slots, n_series, max_lag = past.shape
-    model = ChannelNetwork(settings.n_folds, n_series, max_lag, settings.n_channels, generator)
-    model = model.to(past.device)
+    model = new_network(n_series, max_lag, settings, generator).to(past.device)
     folds = torch.arange(settings.n_folds)
     learns = (torch.from_numpy(fold)[:, None] != folds).to(past)
     lag_weight = lag_weights(max_lag, settings).to(past)

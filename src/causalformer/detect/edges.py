@@ -17,6 +17,7 @@ from causalformer.graph import CausalGraph, Edge
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+_EARLIEST_LAG = 0.8  # the earliest lag with this share of the largest evidence is the lag
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| in the linear model
 
@@ -47,9 +48,11 @@ class FoundEdges:
     ) -> CausalGraph:
         """Name the edges; the score is ``-log10 p``."""
         strength, profile = self.evidence.strength, self.evidence.lag_profile
+        main_lags = main_lag(profile)
         edges = []
         for j, i, k in np.argwhere(self.lagged):
-            share = profile[j, i, k] / max(profile[j, i, self.lagged[j, i]].max(), 1e-300)
+            main = main_lags[j, i]
+            share = 1.0 if k == main else min(profile[j, i, k] / profile[j, i, main], 0.99)
             edges.append(
                 Edge(
                     names[j],
@@ -107,7 +110,7 @@ def found_edges(
     own = np.eye(len(chosen), dtype=bool)
     chosen |= own & (q_value <= alpha)
     linked = (within.q_value <= alpha) & (np.abs(within.partial) >= np.sqrt(settings.min_effect))
-    if instantaneous is False or (
+    if not instantaneous or (
         instantaneous == "auto" and not within_dominates(linked, chosen, evidence, within)
     ):
         linked = np.zeros_like(linked)
@@ -161,10 +164,24 @@ def _with_self_loops(
     return p_value, q_value
 
 
+def main_lag(profile: FloatArray) -> NDArray[np.int64]:
+    """Give the position of the main lag in ``profile[cause, effect, lag - 1]``.
+
+    Smooth series carry one effect over several lags; among near equals the earliest is the lag.
+
+    Examples
+    --------
+    >>> main_lag(np.array([[[0.9, 1.0, 0.2]]]))
+    array([[0]])
+    """
+    near_best = profile >= _EARLIEST_LAG * profile.max(axis=-1, keepdims=True)
+    return np.asarray(near_best.argmax(axis=-1))
+
+
 def _lags(evidence: Evidence, chosen: BoolArray) -> NDArray[np.bool_]:
-    """Take the strongest lag of every edge, and others that are nearly as strong beyond doubt."""
+    """Take the main lag of every edge, and others that are nearly as strong beyond doubt."""
     profile, t = evidence.lag_profile, evidence.linear_t
-    strongest = profile == profile.max(axis=-1, keepdims=True)
+    strongest = np.arange(profile.shape[-1]) == main_lag(profile)[..., None]
     n_linear = t.shape[-1]
     further = np.zeros_like(strongest)
     further[..., :n_linear] = (t >= _SECOND_LAG_T) & (

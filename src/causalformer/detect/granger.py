@@ -98,9 +98,12 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     # a fit without error would give an infinite score: keep what rounding leaves of the total
     residual = np.maximum(residual, np.finfo(np.float64).eps * n_rows)
     freedom = n_rows - rank - 1
+    if freedom < 1:  # more coefficients than rows: nothing can be tested
+        nothing = np.zeros((n_series, n_series))
+        return GrangerTests(nothing, nothing, np.zeros((n_series, n_series, max_lag)), nothing)
     explained, tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
     f = explained / np.maximum(tested, 1)[:, None] / (residual / freedom)
-    spread = np.sqrt(np.diag(inverse))[:, None]
+    spread = np.sqrt(np.outer(np.diag(inverse), residual / freedom))
     t = np.divide(np.abs(beta), spread, out=np.zeros_like(beta), where=spread > 0)
     t = t.reshape(n_series, max_lag, n_series).transpose(0, 2, 1)
     share = explained / (explained + residual)

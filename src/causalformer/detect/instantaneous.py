@@ -97,6 +97,8 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
 
 def _without_own_past(values: FloatArray) -> FloatArray:
     """Regress every series on its own last value; give standardised residuals."""
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    values = np.ldexp(values, -exponent)  # exact, and no square can overflow now
     centred = values - values.mean(axis=0)
     before, now = centred[:-1], centred[1:]
     slope = (before * now).sum(0) / np.maximum((before**2).sum(0), np.finfo(float).tiny)

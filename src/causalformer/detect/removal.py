@@ -31,12 +31,17 @@ class RemovalErrors:
         The same of a linear read-out of all lags, without the channels.
     gain, gain_error : array ``[cause, effect]``
         By how much the squared error grows without a cause, and the standard error of that mean.
+        Where series have a long memory neighbouring slots go wrong together; the standard error
+        counts that (Newey and West), and is never below that of independent slots.
+    residual_correlation : array ``[series, series]``
+        Correlation of the held-out errors of two series in the same slot.
     """
 
     error: FloatArray
     linear_error: FloatArray
     gain: FloatArray
     gain_error: FloatArray
+    residual_correlation: FloatArray
 
 
 @torch.no_grad()
@@ -51,20 +56,42 @@ def removal_errors(
     """Refit the read-out of every fold without each cause in turn and compare held-out errors."""
     n_slots, n_series = now.shape
     error, linear_error = (np.zeros(n_series) for _ in range(2))
-    gain, gain_square = (np.zeros((n_series, n_series)) for _ in range(2))
+    n_neighbours = int(np.ceil(4 * (n_slots / 100) ** (2 / 9)))
+    gain = np.zeros((n_series, n_series))
+    products = np.zeros((n_neighbours + 1, n_series, n_series))  # distance, cause, effect
+    residuals = np.zeros((n_series, n_series))
     for k in range(model.n_folds):
         held_out = torch.from_numpy(fold == k).to(past.device)
         readout = _ReadOut(model, k, past, now, held_out, ridge, lag_weight)
-        whole = readout.held_out_errors(None)
+        residual = readout.held_out_residuals(None)
+        residuals += residual.T @ residual
+        whole = residual**2
         error += whole.sum(0)
         linear_error += readout.linear_errors().sum(0)
         for cause in range(n_series):
-            grown = readout.held_out_errors(cause) - whole
+            grown = readout.held_out_residuals(cause) ** 2 - whole
             gain[cause] += grown.sum(0)
-            gain_square[cause] += (grown**2).sum(0)
+            for distance in range(min(n_neighbours + 1, len(grown))):
+                products[distance, cause] += (
+                    grown[distance:] * grown[: len(grown) - distance]
+                ).sum(0)
     gain /= n_slots
-    spread = np.sqrt(np.maximum(gain_square / n_slots - gain**2, 0.0) / n_slots)
-    return RemovalErrors(error / n_slots, linear_error / n_slots, gain, spread)
+    scale = np.sqrt(np.maximum(np.diag(residuals), 1e-300))
+    return RemovalErrors(
+        error=error / n_slots,
+        linear_error=linear_error / n_slots,
+        gain=gain,
+        gain_error=_standard_error(products / n_slots - gain**2, n_slots),
+        residual_correlation=residuals / np.outer(scale, scale),
+    )
+
+
+def _standard_error(covariance: FloatArray, n_slots: int) -> FloatArray:
+    """Give a mean's standard error from ``covariance[distance, ...]`` of neighbouring slots."""
+    alone, neighbours = covariance[0], covariance[1:]
+    weight = 1 - np.arange(1, len(neighbours) + 1) / (len(neighbours) + 1)
+    together = alone + 2 * np.tensordot(weight, neighbours, axes=1)
+    return np.asarray(np.sqrt(np.maximum(np.maximum(alone, together), 0.0) / n_slots))
 
 
 class _ReadOut:
@@ -93,8 +120,8 @@ class _ReadOut:
         self.channel_shrink = ridge * self.n_train
         self.summed = model.channels(past)[:, k]  # slot, effect, channel
 
-    def held_out_errors(self, cause: int | None) -> FloatArray:
-        """Fit without a cause; give squared errors ``[slot, effect]`` on the held-out slots."""
+    def held_out_residuals(self, cause: int | None) -> FloatArray:
+        """Fit without a cause; give the errors ``[slot, effect]`` on the held-out slots."""
         hidden = torch.nn.functional.silu(self._channels_without(cause)).transpose(0, 1)
         kept = self._columns_without(cause)
         straight = self.straight[:, kept]
@@ -118,23 +145,27 @@ class _ReadOut:
             ],
             dim=1,
         )
-        weights = torch.cholesky_solve(target[..., None], torch.linalg.cholesky(gram)).float()
+        weights = torch.cholesky_solve(target[..., None], torch.linalg.cholesky(gram)).to(test)
         predicted = test @ weights[:, :n_channels]
         predicted = predicted[..., 0].T + straight[self.held_out] @ weights[:, n_channels:, 0].T
-        return self._squared(predicted)
+        return self._residual(predicted)
 
     def linear_errors(self) -> FloatArray:
         """Squared errors of the straight lags alone, all causes."""
         gram = self.straight_gram + torch.diag(self.shrink.double())
-        weights = torch.linalg.solve(gram, self.straight_now).float()
-        return self._squared(self.straight[self.held_out] @ weights)
+        weights = torch.linalg.solve(gram, self.straight_now).to(self.now)
+        return self._residual(self.straight[self.held_out] @ weights) ** 2
 
-    def _squared(self, predicted: Tensor) -> FloatArray:
-        return (self.now[self.held_out] - predicted).square().double().cpu().numpy()
+    def _residual(self, predicted: Tensor) -> FloatArray:
+        return (self.now[self.held_out] - predicted).double().cpu().numpy()
 
     def _channels_without(self, cause: int | None) -> Float[Tensor, "slot effect channel"]:
         if cause is None:
             return self.summed
+        if self.model.attention is not None:
+            removed = torch.zeros_like(self.past[..., 0])
+            removed[:, cause] = 1.0
+            return self.model.channels(self.past, removed)[:, self.k]
         share = torch.einsum(
             "sl,lec->sec", self.past[:, cause], self.model.kernel[cause, :, self.k]
         )

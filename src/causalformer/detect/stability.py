@@ -1,11 +1,13 @@
 """How often an edge comes back when the data are drawn again in blocks."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import detect
 from causalformer.detect.edges import lagged_edges
+from causalformer.devices import fast_small_steps
 
 FloatArray = NDArray[np.float64]
 
@@ -29,7 +31,8 @@ def edge_frequency(
 
     def refit(seed: int) -> NDArray[np.bool_]:
         slots = block_bootstrap(len(scores) - max_lag, np.random.default_rng(seed))
-        _, _, evidence = detect(scores, max_lag, settings, random_state=seed, slots=slots)
+        with fast_small_steps(torch.device("cpu"), scores.shape[1]):
+            _, _, evidence = detect(scores, max_lag, settings, random_state=seed, slots=slots)
         return lagged_edges(evidence, alpha, settings, shared)
 
     seeds = np.random.SeedSequence(random_state).generate_state(n_refits)

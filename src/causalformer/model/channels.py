@@ -18,6 +18,32 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 
+class SourceAttention(nn.Module):
+    r"""Attention of every effect over its causes, from their past only; an option.
+
+    .. math:: \mathcal{A} = N \cdot \mathrm{softmax}\left( X F X^T / \tau \odot M \right)
+
+    ``F`` is the folded product of the paper's embedding, query and key weights, ``M`` its mask. The
+    factor ``N`` makes equal attention one. A removed cause is neither seen nor counted.
+    """
+
+    def __init__(self, n_folds: int, n_series: int, max_lag: int, temperature: float) -> None:
+        super().__init__()
+        self.temperature = temperature
+        self.form = nn.Parameter(torch.zeros(n_folds, max_lag, max_lag))
+        self.mask = nn.Parameter(torch.ones(n_folds, n_series, n_series))
+
+    def forward(
+        self, past: Float[Tensor, "b cause lag"], removed: Float[Tensor, "b cause"] | None
+    ) -> Float[Tensor, "b fold cause effect"]:
+        """Weigh the causes of every effect; the mean weight is one."""
+        logits = torch.einsum("bjl,flm,bim->bfji", past, self.form, past)
+        logits = logits * self.mask / self.temperature
+        if removed is not None:
+            logits = logits.masked_fill(removed[:, None, :, None] > 0, -torch.inf)
+        return past.shape[1] * torch.softmax(logits, dim=2)
+
+
 class ChannelNetwork(nn.Module):
     """Predict every effect from the past of all causes, once per fold.
 
@@ -27,6 +53,8 @@ class ChannelNetwork(nn.Module):
         Sizes. The folds are independent networks that learn from different slots.
     generator : torch.Generator, optional
         Source of the initial weights.
+    temperature : float, optional
+        Adds attention over the causes with this temperature; none unless given.
     """
 
     def __init__(
@@ -36,6 +64,7 @@ class ChannelNetwork(nn.Module):
         max_lag: int,
         n_channels: int,
         generator: torch.Generator | None = None,
+        temperature: float | None = None,
     ) -> None:
         super().__init__()
         self.n_folds, self.n_series, self.max_lag = n_folds, n_series, max_lag
@@ -52,6 +81,11 @@ class ChannelNetwork(nn.Module):
         self.mix = draw(*outputs, n_channels, fan_in=n_channels)
         self.skip = nn.Parameter(torch.zeros(n_series, max_lag, *outputs))
         self.offset = nn.Parameter(torch.zeros(outputs))
+        self.attention = (
+            None
+            if temperature is None
+            else SourceAttention(n_folds, n_series, max_lag, temperature)
+        )
 
     def channels(
         self, past: Float[Tensor, "b cause lag"], removed: Float[Tensor, "b cause"] | None = None
@@ -59,7 +93,11 @@ class ChannelNetwork(nn.Module):
         """Convolve the causes with their kernels; a removed cause adds what stands for absence."""
         if removed is not None:
             past = past * (1 - removed)[..., None]
-        summed = past.flatten(1) @ self.kernel.flatten(2).flatten(0, 1)
+        if self.attention is None:
+            summed = past.flatten(1) @ self.kernel.flatten(2).flatten(0, 1)
+        else:
+            weights = self.attention(past, removed)
+            summed = torch.einsum("bjl,bfje,jlfec->bfec", past, weights, self.kernel).flatten(1)
         if removed is not None:
             summed = summed + removed @ self.absent.flatten(1)
         return summed.view(-1, *self.threshold.shape) + self.threshold

@@ -1,0 +1,227 @@
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from causalformer.config import DetectorSettings
+from causalformer.detect.edges import found_edges, lagged_edges, main_lag
+from evidence_examples import make_evidence, make_within
+
+SETTINGS = DetectorSettings()
+TOO_SHORT = np.zeros((4, 3))  # for self-loops to be tested again
+BOTH = {(0, 1): 0.5}
+
+
+def found(evidence, within=None, scores=TOO_SHORT, instantaneous="auto"):
+    return found_edges(evidence, within or make_within(), scores, 0.05, SETTINGS, instantaneous)
+
+
+def lagged(result):
+    """The edges from the past as ``(cause, effect, lag)``."""
+    return [(int(j), int(i), int(k) + 1) for j, i, k in np.argwhere(result.lagged)]
+
+
+def within_edges(result):
+    return np.argwhere(result.within).tolist()
+
+
+class TestSelection:
+    def test_without_evidence_there_is_no_edge(self):
+        result = found(make_evidence())
+        assert lagged(result) == []
+        assert within_edges(result) == []
+
+    def test_significant_edges_of_some_size_are_kept(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-6, (2, 2): 1e-6})
+        assert lagged(found(evidence)) == [(0, 1, 1), (2, 2, 1)]
+
+    def test_the_level_is_that_of_q_not_of_p(self):
+        evidence = make_evidence(p_value={(0, 1): 0.03})
+        assert evidence.q_value[0, 1] > 0.05
+        assert lagged(found(evidence)) == []
+
+    def test_a_tiny_effect_is_no_edge_between_series_but_a_self_loop(self):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6, (1, 2): 1e-6, (0, 0): 1e-6},
+            size={(0, 1): 0.009, (1, 2): 0.011, (0, 0): 1e-4},
+        )
+        assert lagged(found(evidence)) == [(0, 0, 1), (1, 2, 1)]
+
+    def test_what_all_series_share_within_a_slot_is_asked_for_on_top(self):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6, (1, 2): 1e-6}, size={(0, 1): 0.09, (1, 2): 0.11}
+        )
+        within = make_within(correlation=np.sqrt(0.09), n_slots=10**9)
+        assert within.shared == pytest.approx(0.09)
+        assert lagged(found(evidence, within)) == [(1, 2, 1)]
+
+    def test_the_level_is_the_users(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-3})
+        q = evidence.q_value[0, 1]
+        for alpha, expected in ((q * 0.99, False), (q, True)):
+            assert lagged_edges(evidence, alpha, SETTINGS, 0.0)[0, 1] == expected
+
+
+class TestSelfLoops:
+    def scores(self):
+        noise = np.random.default_rng(1).standard_normal((100, 3))
+        noise[:, 0] = lfilter([1], [1, -0.6], noise[:, 0])
+        return noise
+
+    def test_memory_that_the_first_test_missed_is_found(self):
+        result = found(make_evidence(), scores=self.scores())
+        assert lagged(result) == [(0, 0, 1)]
+        assert result.p_value[0, 0] < 1e-4
+        assert result.q_value[0, 0] == pytest.approx(3 * result.p_value[0, 0])
+
+    def test_the_first_test_counts_where_it_says_more(self):
+        evidence = make_evidence(p_value={(1, 1): 1e-9})
+        result = found(evidence, scores=self.scores())
+        assert lagged(result) == [(0, 0, 1), (1, 1, 1)]
+        assert result.p_value[1, 1] == 1e-9
+
+    def test_memory_that_comes_from_a_cause_is_no_self_loop(self):
+        noise = np.random.default_rng(0).standard_normal((400, 3))
+        noise[:, 0] = lfilter([1], [1, -0.9], noise[:, 0])
+        noise[1:, 1] += noise[:-1, 0]
+        alone = found(make_evidence(), scores=noise)
+        assert (1, 1, 1) in lagged(alone)
+        with_cause = found(make_evidence(p_value={(0, 1): 1e-9}), scores=noise)
+        assert lagged(with_cause) == [(0, 0, 1), (0, 1, 1)]
+
+    def test_edges_between_series_are_not_tested_again(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-6, (2, 0): 0.2})
+        result = found(evidence, scores=self.scores())
+        off_diagonal = ~np.eye(3, dtype=bool)
+        np.testing.assert_array_equal(result.p_value[off_diagonal], evidence.p_value[off_diagonal])
+        np.testing.assert_array_equal(result.q_value[off_diagonal], evidence.q_value[off_diagonal])
+
+    def test_evidence_is_left_as_it_was(self):
+        evidence = make_evidence()
+        before = evidence.p_value.copy()
+        found(evidence, scores=self.scores())
+        np.testing.assert_array_equal(evidence.p_value, before)
+
+
+class TestLags:
+    def one_edge(self, profile, t=None):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6}, profile={(0, 1): profile}, t={(0, 1): t or [0, 0, 0]}
+        )
+        return [lag for *_, lag in lagged(found(evidence))]
+
+    def test_the_strongest_lag_is_taken(self):
+        assert self.one_edge([0.1, 0.2, 1.0]) == [3]
+
+    def test_among_near_equals_the_earliest_is_taken(self):
+        assert self.one_edge([0.1, 0.9, 1.0]) == [2]
+        assert self.one_edge([1.0, 1.0, 1.0]) == [1]
+        assert main_lag(np.array([[[0.7, 0.0, 1.0]]])).tolist() == [[2]]
+
+    def test_a_second_lag_needs_a_share_of_the_evidence_and_a_clear_t(self):
+        assert self.one_edge([1.0, 0.1, 0.7], t=[9, 1, 8]) == [1, 3]
+        assert self.one_edge([1.0, 0.1, 0.7], t=[9, 1, 5]) == [1]  # |t| too small
+        assert self.one_edge([1.0, 0.1, 0.7], t=[20, 1, 8]) == [1]  # much smaller than the other
+        assert self.one_edge([1.0, 0.1, 0.4], t=[9, 1, 8]) == [1]  # the network hardly uses it
+
+    def test_fewer_linear_than_other_lags_are_fine(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-6}, profile={(0, 1): [0.6, 0.1, 1.0]})
+        short = np.full((3, 3, 1), 9.0)
+        object.__setattr__(evidence, "linear_t", short)
+        assert lagged(found(evidence)) == [(0, 1, 1), (0, 1, 3)]
+
+
+class TestWithinASlot:
+    def test_auto_draws_links_that_explain_more_than_the_past_does(self):
+        within = make_within(partial=BOTH, direction={(0, 1): 3.0})  # explains 0.25
+        weak, strong = (
+            make_evidence(p_value={(1, 2): 1e-6}, size={(1, 2): size}) for size in (0.2, 0.3)
+        )
+        assert within_edges(found(weak, within)) == [[0, 1]]
+        assert within_edges(found(strong, within)) == []
+
+    def test_self_loops_are_no_reason_against_links_within_a_slot(self):
+        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
+        evidence = make_evidence(p_value={(0, 0): 1e-6}, size={(0, 0): 1.0})
+        assert within_edges(found(evidence, within)) == [[0, 1]]
+
+    @pytest.mark.parametrize(
+        ("option", "expected"),
+        [(True, 1), (False, 0), (np.True_, 1), (np.False_, 0), (1, 1), (0, 0)],
+    )
+    def test_yes_and_no_are_taken_at_their_word(self, option, expected):
+        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
+        strong = make_evidence(p_value={(1, 2): 1e-6}, size={(1, 2): 0.9})
+        assert len(within_edges(found(strong, within, instantaneous=option))) == expected
+
+    @pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+    def test_a_pair_with_an_edge_from_the_past_gets_no_second_one(self, pair):
+        within = make_within(partial=BOTH | {(1, 2): 0.5}, direction={(0, 1): 3.0, (1, 2): 3.0})
+        evidence = make_evidence(p_value={pair: 1e-6})
+        result = found(evidence, within, instantaneous=True)
+        assert lagged(result) == [(*pair, 1)]
+        assert within_edges(result) == [[1, 2]]
+
+    def test_a_link_goes_in_its_likelier_direction_only(self):
+        within = make_within(partial=BOTH, direction={(1, 0): 0.1})
+        assert within_edges(found(make_evidence(), within)) == [[1, 0]]
+
+    def test_a_tiny_partial_correlation_is_no_link(self):
+        within = make_within(
+            partial={(0, 1): 0.09, (0, 2): -0.11}, direction={(0, 2): 3, (0, 1): 3}
+        )
+        assert within_edges(found(make_evidence(), within)) == [[0, 2]]
+
+
+class TestGraph:
+    NAMES = ("a", "b", "c")
+
+    def graph(self, frequency=None):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6, (2, 2): 1e-4},
+            profile={(0, 1): [0.0, 1.0, 0.64]},
+            t={(0, 1): [0, 9, 9]},
+        )
+        within = make_within(
+            partial={(0, 2): -0.5, (1, 2): 0.3}, direction={(0, 2): 2.5, (2, 1): 1}
+        )
+        result = found(evidence, within, instantaneous=True)
+        return result, result.graph(self.NAMES, {"why": "test"}, frequency)
+
+    def test_edges_carry_their_evidence(self):
+        result, graph = self.graph()
+        edges = {(e.cause, e.effect, e.lag): e for e in graph}
+        assert set(edges) == {
+            *(("a", "b", 2), ("a", "b", 3), ("c", "c", 1)),
+            *(("a", "c", 0), ("c", "b", 0)),
+        }
+        main = edges["a", "b", 2]
+        assert main.score == pytest.approx(6)
+        assert (main.p_value, main.q_value) == (1e-6, result.q_value[0, 1])
+        assert main.strength == pytest.approx(0.4)
+        assert np.isnan(main.frequency)
+        assert graph.metadata == {"why": "test"}
+
+    def test_a_second_lag_ranks_below_the_main_one(self):
+        _, graph = self.graph()
+        edges = {e.lag: e for e in graph if (e.cause, e.effect) == ("a", "b")}
+        assert edges[3].score == pytest.approx(0.64 * 6)
+        assert edges[3].strength == pytest.approx(0.8 * 0.4)
+
+    def test_a_later_lag_never_ranks_above_the_main_one(self):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6}, profile={(0, 1): [0.9, 1.0, 0.0]}, t={(0, 1): [9, 9, 0]}
+        )
+        graph = found(evidence).graph(self.NAMES, {}, None)
+        assert [e.lag for e in graph] == [1, 2]
+
+    def test_links_within_a_slot_say_whether_the_direction_is_known(self):
+        _, graph = self.graph()
+        edges = {(e.cause, e.effect): e for e in graph if e.lag == 0}
+        assert edges["a", "c"].oriented
+        assert not edges["c", "b"].oriented
+        assert edges["a", "c"].strength == 0.5
+
+    def test_frequencies_belong_to_edges_from_the_past(self):
+        _, graph = self.graph(frequency=np.full((3, 3), 0.75))
+        assert {e.frequency for e in graph if e.lag > 0} == {0.75}
+        assert all(np.isnan(e.frequency) for e in graph if e.lag == 0)

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.stats import cauchy, false_discovery_control, norm
+
+from causalformer.detect.evidence import cauchy_combination, edge_q, false_discovery_q, normal_p
+
+p_values = hnp.arrays(float, st.integers(1, 30), elements=st.floats(0, 1))
+one_p = st.floats(1e-300, 1)
+
+
+class TestFalseDiscoveryRate:
+    @given(p=p_values)
+    def test_equals_scipy(self, p):
+        np.testing.assert_allclose(false_discovery_q(p), false_discovery_control(p))
+
+    @given(p=p_values)
+    def test_q_keeps_the_order_of_p_and_is_no_smaller(self, p):
+        q = false_discovery_q(p)
+        assert (np.diff(q[np.argsort(p)]) >= 0).all()
+        assert ((q >= p * (1 - 1e-15)) & (q <= 1)).all()
+
+    def test_a_single_test_needs_no_correction(self):
+        assert false_discovery_q(np.array([0.03])).tolist() == [0.03]
+
+    def test_no_tests_give_no_q(self):
+        assert false_discovery_q(np.array([])).shape == (0,)
+
+    def test_shape_is_kept(self):
+        p = np.random.default_rng(0).random((3, 4))
+        np.testing.assert_array_equal(false_discovery_q(p).ravel(), false_discovery_q(p.ravel()))
+
+    def test_self_loops_and_edges_between_series_are_two_families(self):
+        p = np.random.default_rng(0).random((4, 4)) ** 3
+        own = np.eye(4, dtype=bool)
+        q = edge_q(p)
+        np.testing.assert_allclose(q[own], false_discovery_control(p[own]))
+        np.testing.assert_allclose(q[~own], false_discovery_control(p[~own]))
+
+    def test_strong_self_loops_make_no_edge_between_series_more_likely(self):
+        p = np.full((4, 4), 0.04)
+        weak = edge_q(p)
+        np.fill_diagonal(p, 1e-20)
+        own = np.eye(4, dtype=bool)
+        np.testing.assert_array_equal(edge_q(p)[~own], weak[~own])
+
+
+class TestCauchyCombination:
+    @given(first=st.floats(1e-10, 0.999), second=st.floats(1e-10, 0.999))
+    def test_equals_the_formula(self, first, second):
+        statistic = (cauchy.isf(first) + cauchy.isf(second)) / 2
+        combined = cauchy_combination(np.array([first]), np.array([second]))
+        np.testing.assert_allclose(combined, cauchy.sf(statistic), rtol=1e-5)
+
+    @pytest.mark.parametrize("p", [1e-12, 1e-20, 1e-100, 1e-250])
+    def test_tiny_p_values_keep_their_digits(self, p):
+        combined = cauchy_combination(np.array([p]), np.array([0.5]))
+        np.testing.assert_allclose(combined, 2 * p, rtol=1e-6)
+
+    @given(first=st.floats(0, 1), second=st.floats(0, 1))
+    def test_it_is_a_p_value_that_is_never_zero(self, first, second):
+        combined = cauchy_combination(np.array([first]), np.array([second]))
+        assert 0 < combined[0] <= 1
+
+    @given(p=st.tuples(one_p, one_p, one_p).map(sorted), other=one_p)
+    def test_more_evidence_never_makes_an_edge_less_likely(self, p, other):
+        low, _, high = (cauchy_combination(np.array([value]), np.array([other])) for value in p)
+        assert low[0] <= high[0] * (1 + 1e-6)
+
+    @given(p=st.floats(1e-200, 0.99))
+    def test_equal_tests_say_the_same_together(self, p):
+        same = np.array([p])
+        np.testing.assert_allclose(cauchy_combination(same, same), same, rtol=1e-5)
+
+    def test_pairs_are_combined_one_by_one(self):
+        p = np.random.default_rng(0).random((2, 3, 3))
+        combined = cauchy_combination(*p)
+        for place in np.ndindex(3, 3):
+            alone = cauchy_combination(p[0][place].reshape(1), p[1][place].reshape(1))
+            assert combined[place] == alone[0]
+
+
+class TestNormalP:
+    def test_equals_scipy(self):
+        z = np.linspace(-5, 30, 50)
+        np.testing.assert_allclose(normal_p(z), norm.sf(z))
+
+    def test_it_is_never_zero(self):
+        assert normal_p(np.array([1e9, np.inf])).min() > 0

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from causalformer.detect.instantaneous import instantaneous_evidence
+
+
+def draw(law="laplace", n_slots=2000, n_series=3, seed=3):
+    rng = np.random.default_rng(seed)
+    return getattr(rng, law)(size=(n_slots, n_series))
+
+
+def linked(law):
+    """Series 0 drives series 1 within the slot."""
+    x = draw(law)
+    x[:, 1] += 0.7 * x[:, 0]
+    return instantaneous_evidence(x)
+
+
+PAIR = np.array([[False, True, False], [True, False, False], [False, False, False]])
+
+
+@pytest.mark.parametrize("law", ["laplace", "exponential"])
+def test_a_non_gaussian_edge_is_found_and_oriented(law):
+    found = linked(law)
+    np.testing.assert_array_equal(found.q_value < 0.01, PAIR)
+    assert found.direction[0, 1] > 3
+    assert found.oriented[0, 1]
+
+
+def test_turning_the_edge_around_turns_the_direction():
+    x = draw()
+    x[:, 0] -= 0.7 * x[:, 1]
+    assert instantaneous_evidence(x).direction[1, 0] > 3
+
+
+def test_a_gaussian_edge_is_found_but_not_oriented():
+    found = linked("standard_normal")
+    np.testing.assert_array_equal(found.q_value < 0.01, PAIR)
+    assert not found.oriented[0, 1]
+
+
+def test_gaussian_edges_are_oriented_as_rarely_as_chance_has_it():
+    oriented = []
+    for seed in range(60):
+        x = draw("standard_normal", n_slots=300, n_series=2, seed=seed)
+        x[:, 1] += x[:, 0]
+        oriented.append(instantaneous_evidence(x).oriented[0, 1])
+    assert np.mean(oriented) < 0.15
+
+
+def test_outputs_are_symmetric_and_the_direction_changes_its_sign():
+    found = linked("laplace")
+    for matrix in (found.p_value, found.q_value, found.partial, found.correlation):
+        np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
+    np.testing.assert_allclose(found.direction, -found.direction.T, atol=1e-9)
+    np.testing.assert_array_equal(np.diag(found.p_value), 1)
+    np.testing.assert_array_equal(np.diag(found.q_value), 1)
+    np.testing.assert_array_equal(np.diag(found.partial), 0)
+
+
+def test_the_direction_is_the_mean_of_the_measure_over_its_standard_error():
+    x = draw(n_slots=300)
+    x[:, 1] += 0.7 * x[:, 0]
+    residual = []
+    for column in x.T - x.mean(0)[:, None]:
+        slope = column[:-1] @ column[1:] / (column[:-1] @ column[:-1])
+        left = column[1:] - slope * column[:-1]
+        residual.append((left - left.mean()) / left.std())
+    found = instantaneous_evidence(x)
+    for i in range(3):
+        for j in range(3):
+            a, b = residual[i], residual[j]
+            measure = (a * b).mean() * (a * np.tanh(b) - np.tanh(a) * b)
+            error = measure.std() / np.sqrt(len(measure))
+            expected = 0.0 if i == j else measure.mean() / error
+            assert found.direction[i, j] == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_a_third_series_explains_is_no_link():
+    x = draw()
+    x[:, 1] += x[:, 0]
+    x[:, 2] += x[:, 1]
+    found = instantaneous_evidence(x)
+    assert found.correlation[0, 2] > 0.3
+    assert found.q_value[0, 2] > 0.05
+    assert found.q_value[0, 1] < 0.01
+    assert found.q_value[1, 2] < 0.01
+
+
+def test_slow_series_that_are_independent_are_not_linked():
+    x = lfilter([1], [1, -0.97], draw("standard_normal", 400), axis=0)
+    assert np.abs(np.corrcoef(x.T)[np.triu_indices(3, 1)]).max() > 0.2
+    assert instantaneous_evidence(x).q_value.min() > 0.05
+
+
+def test_shared_is_nothing_in_noise_and_the_squared_correlation_else():
+    noise = draw("standard_normal", 5000)
+    assert instantaneous_evidence(noise).shared < 1e-3
+    together = noise + draw("standard_normal", 5000, 1, seed=4)  # correlation 1/2
+    assert instantaneous_evidence(together).shared == pytest.approx(0.25, abs=0.03)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, -7.3e10])
+def test_constant_series_are_linked_to_nothing(level):
+    x = draw(n_slots=200)
+    x[:, 1] = level
+    found = instantaneous_evidence(x)
+    for matrix in (found.p_value, found.q_value, found.partial, found.direction):
+        assert np.isfinite(matrix).all()
+    assert found.q_value[1].min() > 0.9
+    assert found.shared < 0.01
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e200])
+def test_units_change_nothing(scale):
+    x = draw(n_slots=200)
+    x[:, 1] += x[:, 0]
+    plain, scaled = instantaneous_evidence(x), instantaneous_evidence(x * scale)
+    np.testing.assert_allclose(scaled.p_value, plain.p_value, rtol=1e-6)
+    np.testing.assert_allclose(scaled.direction, plain.direction, rtol=1e-6)
+
+
+@pytest.mark.parametrize("copied", [1, -2.0])
+def test_a_copy_of_a_series_gives_no_nan(copied):
+    x = draw(n_slots=200)
+    x[:, 1] = copied * x[:, 0]
+    found = instantaneous_evidence(x)
+    assert np.isfinite(found.partial).all()
+    assert np.isfinite(found.direction).all()

@@ -1,0 +1,68 @@
+"""Evidence made by hand, shared by the tests of edges and diagnostics; ``[cause, effect]``."""
+
+import numpy as np
+
+from causalformer.detect.calibrated import Evidence
+from causalformer.detect.evidence import edge_q
+from causalformer.detect.instantaneous import InstantaneousEvidence
+from causalformer.detect.removal import RemovalErrors
+
+
+def filled(n_series, value, entries):
+    """A matrix of one value, with some entries replaced: ``{(cause, effect): value}``."""
+    matrix = np.full((n_series, n_series), float(value))
+    for place, other in (entries or {}).items():
+        matrix[place] = other
+    return matrix
+
+
+def make_evidence(
+    n_series=3,
+    max_lag=3,
+    *,
+    p_value=None,
+    size=None,
+    profile=None,
+    t=None,
+    residual_correlation=None,
+):
+    """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else."""
+    p = filled(n_series, 0.9, p_value)
+    by_lag = np.zeros((n_series, n_series, max_lag))
+    by_lag[..., 0] = 1.0
+    linear_t = np.zeros_like(by_lag)
+    for place, values in (profile or {}).items():
+        by_lag[place] = values
+    for place, values in (t or {}).items():
+        linear_t[place] = values
+    sizes = filled(n_series, 0.5, size)
+    return Evidence(
+        p_value=p,
+        q_value=edge_q(p),
+        effect=sizes,
+        size=sizes,
+        strength=np.full((n_series, n_series), 0.4),
+        lag_profile=by_lag,
+        removal=RemovalErrors(
+            error=np.ones(n_series),
+            linear_error=np.ones(n_series),
+            gain=sizes,
+            gain_error=sizes,
+            residual_correlation=filled(n_series, 0, residual_correlation),
+        ),
+        linear_p=p,
+        linear_t=linear_t,
+    )
+
+
+def make_within(n_series=3, *, partial=None, correlation=0.0, direction=None, n_slots=1000):
+    """Links within a slot where `partial` names a pair; ``{(cause, effect): value}``."""
+    links, ways = (np.zeros((n_series, n_series)) for _ in range(2))
+    for (cause, effect), value in (partial or {}).items():
+        links[cause, effect] = links[effect, cause] = value
+    for (cause, effect), value in (direction or {}).items():
+        ways[cause, effect], ways[effect, cause] = value, -value
+    p = np.where(links != 0, 1e-6, 1.0)
+    shared = np.full((n_series, n_series), correlation)
+    np.fill_diagonal(shared, 1.0)
+    return InstantaneousEvidence(p, p, links, shared, ways, n_slots)

@@ -1,0 +1,218 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from causalformer.data.windows import lagged_samples
+from causalformer.model.channels import ChannelNetwork, masked_source_loss
+from small_models import make_channels, make_series
+
+LAG_WEIGHT = [1.0, 4.0]
+attention = pytest.mark.parametrize("temperature", [None, 2.0], ids=["plain", "attention"])
+
+
+def sample(n_slots=7, seed=1):
+    return lagged_samples(make_series(n_slots, seed=seed), 2)
+
+
+def slow_attention(model, past, removed, fold, effect):
+    """Weights of the causes of one effect in one sample: softmax, times their number."""
+    if model.attention is None:
+        return np.ones(len(past))
+    form, mask = (value.detach().numpy()[fold] for value in model.attention.parameters())
+    temperature = model.attention.temperature
+    seen = [
+        0.0
+        if removed[j]
+        else math.exp(past[j] @ form @ past[effect] * mask[j, effect] / temperature)
+        for j in range(len(past))
+    ]
+    return len(past) * np.array(seen) / sum(seen)
+
+
+def slow_prediction(model, past, removed):
+    """The network written from its definition, one number at a time."""
+    p = {name: value.detach().numpy() for name, value in model.named_parameters()}
+    past, removed = past.numpy() * (1 - removed.numpy())[..., None], removed.numpy()
+    causes, lags = range(model.n_series), range(model.max_lag)
+    predicted = np.zeros((len(past), model.n_folds, model.n_series))
+    for b, f, e in np.ndindex(predicted.shape):
+        total = p["offset"][f, e]
+        weight = slow_attention(model, past[b], removed[b], f, e)
+        for c in range(model.n_channels):
+            z = p["threshold"][f, e, c]
+            for j in causes:
+                if removed[b, j]:
+                    z += p["absent"][j, f, e, c]
+                else:
+                    seen = sum(p["kernel"][j, k, f, e, c] * past[b, j, k] for k in lags)
+                    z += weight[j] * seen
+            total += p["mix"][f, e, c] * z / (1 + math.exp(-z))
+        for j in causes:
+            if not removed[b, j]:
+                total += sum(p["skip"][j, k, f, e] * past[b, j, k] for k in lags)
+        predicted[b, f, e] = total
+    return predicted
+
+
+def removing(cause, n_samples, n_series=3):
+    removed = torch.zeros(n_samples, n_series)
+    removed[:, cause] = 1
+    return removed
+
+
+@pytest.mark.usefixtures("double")
+class TestPrediction:
+    @attention
+    def test_equals_the_definition_written_with_loops(self, temperature):
+        model, (past, _) = make_channels(temperature=temperature), sample()
+        expected = slow_prediction(model, past, torch.zeros(len(past), 3))
+        np.testing.assert_allclose(model(past).detach().numpy(), expected, atol=1e-12)
+
+    @attention
+    def test_equals_the_loops_with_other_causes_removed_in_every_sample(self, temperature):
+        model, (past, _) = make_channels(temperature=temperature), sample()
+        removed = torch.zeros(len(past), 3)
+        removed[[0, 1, 3], [2, 0, 1]] = 1
+        expected = slow_prediction(model, past, removed)
+        np.testing.assert_allclose(model(past, removed).detach().numpy(), expected, atol=1e-12)
+
+    @pytest.mark.parametrize("cause", range(3))
+    def test_a_removed_cause_counts_as_zero_and_its_absent_term(self, cause):
+        model, (past, _) = make_channels(), sample()
+        zeroed = past.clone()
+        zeroed[:, cause] = 0
+        torch.testing.assert_close(
+            model.channels(past, removing(cause, len(past))),
+            model.channels(zeroed) + model.absent[cause],
+        )
+
+    @attention
+    def test_nothing_of_a_removed_cause_is_seen(self, temperature):
+        model, (past, _) = make_channels(temperature=temperature), sample()
+        other = past.clone()
+        other[:, 1] = 100 * torch.randn(len(past), 2)
+        removed = removing(1, len(past))
+        assert torch.equal(model(past, removed), model(other, removed))
+        assert not torch.allclose(model(past), model(other))
+
+    @attention
+    def test_folds_do_not_share_weights(self, temperature):
+        model, (past, _) = make_channels(n_folds=3, temperature=temperature), sample()
+        before = model(past)
+        with torch.no_grad():
+            for name, value in model.named_parameters():
+                fold_axis = {"kernel": 2, "skip": 2, "absent": 1}.get(name, 0)
+                value.select(fold_axis, 1).normal_()
+        after = model(past)
+        torch.testing.assert_close(after[:, [0, 2]], before[:, [0, 2]], rtol=0, atol=1e-13)
+        assert not torch.isclose(after[:, 1], before[:, 1]).any()
+
+    def test_the_untrained_network_knows_no_straight_path_and_no_absence(self):
+        model = ChannelNetwork(2, 3, 2, 4)
+        assert not model.skip.any()
+        assert not model.absent.any()
+
+    def test_untrained_attention_changes_nothing(self):
+        plain, attentive = (
+            ChannelNetwork(2, 3, 2, 4, torch.Generator().manual_seed(1), temperature)
+            for temperature in (None, 1.0)
+        )
+        past, _ = sample()
+        torch.testing.assert_close(attentive(past), plain(past))
+
+    def test_the_seed_decides_the_weights(self):
+        first, second, other = (
+            ChannelNetwork(2, 3, 2, 4, torch.Generator().manual_seed(seed)).kernel
+            for seed in (1, 1, 2)
+        )
+        assert torch.equal(first, second)
+        assert not torch.equal(first, other)
+
+
+@pytest.mark.usefixtures("double")
+class TestLoss:
+    def arguments(self, seed=1):
+        past, now = sample(seed=seed)
+        learns = torch.ones(len(past), 2)
+        learns[:2, 0] = learns[3:, 1] = 0
+        removed = torch.zeros(len(past), 3)
+        removed[1, 2] = 1
+        return past, now, learns, removed
+
+    def loss(self, model, past, now, learns, removed, ridge=0.0):
+        weight = torch.tensor(LAG_WEIGHT)
+        return masked_source_loss(model, past, now, learns, removed, ridge, weight)
+
+    def test_equals_its_definition(self):
+        model, (past, now, learns, removed) = make_channels(), self.arguments()
+        predicted = slow_prediction(model, past, removed)
+        expected = 0.0
+        for f in range(2):
+            slots = np.flatnonzero(learns[:, f])
+            wrong = (predicted[slots, f] - now.numpy()[slots]) ** 2
+            expected += wrong.sum() / len(slots)
+        squares = 0.0
+        for name, value in model.named_parameters():
+            for place, weight in np.ndenumerate(value.detach().numpy()):
+                if name in ("kernel", "skip"):
+                    squares += LAG_WEIGHT[place[1]] * weight**2
+                elif name in ("mix", "absent"):
+                    squares += weight**2
+        loss = self.loss(model, past, now, learns, removed, ridge=0.3)
+        assert loss.item() == pytest.approx(expected + 0.3 * squares)
+
+    def test_a_fold_learns_nothing_from_slots_that_it_may_not_see(self):
+        model, (past, now, learns, removed) = make_channels(), self.arguments()
+        learns[2] = 0
+        past.requires_grad_()
+        slope = torch.autograd.grad(self.loss(model, past, now, learns, removed), past)[0]
+        assert not slope[2].any()
+        assert slope[[0, 1, 3, 4]].any(dim=(1, 2)).all()
+
+    def test_only_the_folds_that_may_see_a_slot_move_with_it(self):
+        model, (past, now, learns, removed) = make_channels(), self.arguments()
+        elsewhere = now.clone()
+        elsewhere[0] += 5.0  # fold 1 may learn from it, fold 0 may not
+        slopes = [
+            torch.autograd.grad(self.loss(model, past, target, learns, removed), model.kernel)[0]
+            for target in (now, elsewhere)
+        ]
+        assert torch.equal(slopes[0][:, :, 0], slopes[1][:, :, 0])
+        assert not torch.allclose(slopes[0][:, :, 1], slopes[1][:, :, 1])
+
+    def test_a_fold_without_slots_adds_nothing(self):
+        model, (past, now, _, removed) = make_channels(), self.arguments()
+        none = torch.zeros(len(past), 2)
+        assert self.loss(model, past, now, none, removed).item() == 0
+
+
+class TestTemporalPriority:
+    @given(
+        slot=st.integers(0, 11),
+        series=st.integers(0, 2),
+        change=st.floats(-5, 5).filter(lambda c: abs(c) > 1e-3),
+        seed=st.integers(0, 50),
+        temperature=st.sampled_from([None, 1.0]),
+    )
+    def test_a_change_touches_no_prediction_up_to_its_own_slot(
+        self, slot, series, change, seed, temperature
+    ):
+        model, x = make_channels(seed=seed, temperature=temperature), make_series(seed=seed + 1)
+        changed = x.clone()
+        changed[slot, series] += change
+        with torch.no_grad():
+            before, after = (model(lagged_samples(values, 2)[0]) for values in (x, changed))
+        upto = max(0, slot + 1 - 2)  # the first prediction is that of slot 2
+        assert torch.equal(before[:upto], after[:upto])
+
+    def test_the_slots_after_it_do_see_a_change(self):
+        model, x = make_channels(), make_series()
+        changed = x.clone()
+        changed[6, 0] += 1
+        before, after = (model(lagged_samples(values, 2)[0]) for values in (x, changed))
+        moved = (before != after).any(dim=2).any(dim=1)
+        assert (moved.nonzero()[:, 0] + 2).tolist() == [7, 8]

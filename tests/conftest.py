@@ -8,6 +8,8 @@ from jaxtyping import install_import_hook
 # shapes in annotations are checked at run time in every test
 install_import_hook(["causalformer.model", "causalformer.explain"], "beartype.beartype")
 
+torch.set_num_threads(1)  # everything is small: a second thread only costs
+
 settings.register_profile("causalformer", deadline=None, max_examples=25)
 settings.load_profile("causalformer")
 

@@ -482,3 +482,13 @@ class TestCheckpoint:
         self.stopped(path)
         with pytest.raises(FileFormatError, match="other data, settings"):
             tiny(checkpoint=path, **change).fit(make_frame())
+
+
+@pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")
+def test_one_glitch_in_all_series_neither_hides_nor_invents_edges():
+    x = np.random.default_rng(0).standard_normal((400, 3))
+    for t in range(1, 400):
+        x[t, 1] += 0.8 * x[t - 1, 0]
+    x[200] = 1e3
+    found = {(e.cause, e.effect, e.lag) for e in CausalFormer(max_lag=2).fit(x).graph_}
+    assert {edge for edge in found if edge[0] != edge[1]} == {("x0", "x1", 1)}

@@ -13,9 +13,9 @@ from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable, check_usable
 from causalformer.data.scaling import NormalScores, fit_normal_scores
 from causalformer.data.windows import lagged_samples
-from causalformer.detect.calibrated import Evidence, detect, new_network
-from causalformer.detect.edges import found_edges
-from causalformer.detect.instantaneous import InstantaneousEvidence, instantaneous_evidence
+from causalformer.detect.calibrated import detect, new_network
+from causalformer.detect.edges import FoundEdges, found_edges
+from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
@@ -205,7 +205,7 @@ def fit_default(
         model=model,
         history=history,
         graph=found.graph(table.names, facts, frequency),
-        scores=_score_matrices(evidence, within),
+        scores=_score_matrices(found),
         diagnostics=diagnostics,
     )
 
@@ -218,10 +218,11 @@ def _max_lag(options: DefaultOptions, scores: FloatArray) -> LagChoice:
     return affordable(choice, *scores.shape)
 
 
-def _score_matrices(evidence: Evidence, within: InstantaneousEvidence) -> dict[str, FloatArray]:
+def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
+    evidence, within = found.evidence, found.within_evidence
     return {
-        "p_value": evidence.p_value,
-        "q_value": evidence.q_value,
+        "p_value": found.p_value,
+        "q_value": found.q_value,
         "effect": evidence.effect,
         "strength": evidence.strength,
         "lag_profile": evidence.lag_profile,

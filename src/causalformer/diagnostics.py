@@ -105,7 +105,7 @@ def _warnings(
             f"the level of {listed(moved)} differs between the first and the second half: the "
             "series may not be stationary; remove trends before you trust their edges"
         )
-    if (r2 < 0.01).all():
+    if (r2 < 0.01).all() and not found.within.any():
         said.append(
             "nothing can be predicted: no series is better foreseen than by its mean; a graph "
             "without edges is all that these data support"

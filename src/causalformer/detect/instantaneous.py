@@ -19,6 +19,7 @@ from causalformer.detect.evidence import false_discovery_q
 FloatArray = NDArray[np.float64]
 
 _ORIENTED_Z = 1.96
+_GLITCH = 5.0  # standard deviations of a normal law
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,7 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
 def _without_own_past(values: FloatArray) -> FloatArray:
     """Regress every series on its own last value; give standardised residuals."""
     _, exponent = np.frexp(np.abs(values).max(axis=0))
-    values = np.ldexp(values, -exponent)  # exact, and no square can overflow now
+    values = _without_glitches(np.ldexp(values, -exponent))  # exact; no square can overflow now
     centred = values - values.mean(axis=0)
     before, now = centred[:-1], centred[1:]
     slope = (before * now).sum(0) / np.maximum((before**2).sum(0), np.finfo(float).tiny)
@@ -106,6 +107,17 @@ def _without_own_past(values: FloatArray) -> FloatArray:
     residual -= residual.mean(axis=0)
     spread = residual.std(axis=0)
     return np.asarray(residual / np.where(spread > 0, spread, 1.0))
+
+
+def _without_glitches(values: FloatArray) -> FloatArray:
+    """Bring values far beyond the middle half of a series to a limit that noise hardly reaches.
+
+    One bad row in all series would otherwise link them all.
+    """
+    lower, middle, upper = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    reach = _GLITCH * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
+    reach = np.where(reach > 0, reach, np.inf)
+    return np.clip(values, middle - reach, middle + reach)
 
 
 def _direction(residual: FloatArray, correlation: FloatArray) -> FloatArray:

@@ -492,3 +492,19 @@ def test_one_glitch_in_all_series_neither_hides_nor_invents_edges():
     x[200] = 1e3
     found = {(e.cause, e.effect, e.lag) for e in CausalFormer(max_lag=2).fit(x).graph_}
     assert {edge for edge in found if edge[0] != edge[1]} == {("x0", "x1", 1)}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"random_state": None}, "random_state is None"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"preset": None}, "unknown preset None"),
+        ({"settings": [1]}, "settings are"),
+        ({"settings": {"n_folds": 1000}}, "n_folds"),
+        ({"settings": {"learning_rate": 1e9, "max_epochs": 2}}, "learning_rate"),
+    ],
+)
+def test_odd_arguments_are_named(options, named):
+    with pytest.raises(SettingsError, match=named):
+        CausalFormer(**options).fit(make_frame(100))

@@ -102,7 +102,7 @@ class DetectorSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     n_channels: int = Field(64, ge=1, description="kernels per (cause, effect)")
-    n_folds: int = Field(4, ge=2, description="blocks of time that are held out in turn")
+    n_folds: int = Field(4, ge=2, le=20, description="blocks of time that are held out in turn")
     attention: bool = Field(False, description="weigh the causes by attention to their past")
     temperature: float = Field(1.0, gt=0, description="of the attention, τ")
     max_epochs: int = Field(50, ge=1, description="passes over the data")
@@ -206,6 +206,8 @@ def resolve_settings(
             f"unknown preset {preset!r};{_did_you_mean(preset, known)} "
             f"the presets are {', '.join(known)}"
         )
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise SettingsError(f"settings are {overrides!r}; give a mapping such as {{'window': 8}}")
     start = known[preset]
     merged = {**start.model_dump(), **(overrides or {})}
     try:
@@ -217,7 +219,7 @@ def resolve_settings(
 def _did_you_mean(word: str, known: Mapping[str, object]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(word, known, n=1)
+    close = get_close_matches(str(word), known, n=1)
     return f" did you mean {close[0]!r}?" if close else ""
 
 

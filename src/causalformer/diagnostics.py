@@ -110,7 +110,7 @@ def _warnings(
             "nothing can be predicted: no series is better foreseen than by its mean; a graph "
             "without edges is all that these data support"
         )
-    if hidden_drivers_likely(found, n_slots):
+    if not moved and hidden_drivers_likely(found, n_slots):
         said.append(
             "the series move together within a slot far beyond what the edges explain: hidden "
             "common drivers are likely; read weak edges with care"

@@ -136,6 +136,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         CausalFormer
             The estimator itself.
         """
+        check_seed(self.random_state)
         settings = resolve_settings(self.preset, self.settings)
         device = choose_device(self.device)
         options = self._options()
@@ -168,7 +169,9 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         table = self._same_series(X)
         n_past = self._fit.n_past
-        check_usable(table, min_slots=n_past + 1, option="max_lag or window")
+        check_usable(
+            table, min_slots=n_past + 1, option="max_lag" if self.preset == DEFAULT else "window"
+        )
         predicted = np.full(table.values.shape, np.nan)
         predicted[n_past:] = self._fit.predict(table.values)
         return pd.DataFrame(predicted, columns=list(table.names), index=table.time)
@@ -276,6 +279,13 @@ def _plain(value: Any) -> Any:
 def _in_utc(time: "pd.Timestamp") -> "pd.Timestamp":
     """Give the time as tables keep it: in UTC, without saying so."""
     return time if time.tz is None else time.tz_convert("UTC").tz_localize(None)
+
+
+def check_seed(random_state: Any) -> None:
+    """Refuse what is no seed: the same seed must give the same graph, so there has to be one."""
+    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise SettingsError(f"random_state is {random_state!r}; choose a whole number from 0")
 
 
 def _slot(table: SeriesTable, at: Any) -> int:

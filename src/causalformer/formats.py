@@ -312,7 +312,7 @@ WRITERS: Final[Mapping[str, Callable[["CausalGraph"], str]]] = MappingProxyType(
 def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     """Return a table for the terminal: the ``limit`` strongest edges, or all of them.
 
-    Columns for the q-value and the strength follow if they are known of any edge.
+    Columns for q-value, strength and frequency follow if they are known of any edge.
 
     Examples
     --------
@@ -335,7 +335,7 @@ def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     table.add_column("lag", justify="right")
     table.add_column("kind")
     known = {name for edge in graph.edges for name in evidence(edge)}
-    numbers = ["score", *(name for name in ("q_value", "strength") if name in known)]
+    numbers = ["score", *(name for name in ("q_value", "strength", "frequency") if name in known)]
     for name in numbers:
         table.add_column(name.removesuffix("_value"), justify="right")
     for edge in shown:

@@ -126,7 +126,10 @@ def write_discovery(
         "seed": model.random_state,
         "settings": model.settings_.model_dump(),
         "training": training_summary(model.history_),
+        "method": dict(model.graph_.metadata),
     }
+    if hasattr(model, "diagnostics_"):
+        facts["diagnostics"] = model.diagnostics_.to_frame().to_dict("records")
     text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(folder / "run.json", text + "\n")
     if save_model:

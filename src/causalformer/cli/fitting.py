@@ -89,6 +89,9 @@ def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
 
     facts = training_summary(model.history_)
     show(model.graph_.table() if len(model.graph_) else "No edge was found.")
+    if model.max_lag == "auto" and model.preset == DEFAULT:
+        chosen = model.diagnostics_
+        show(f"max_lag {chosen.max_lag}: {chosen.max_lag_reason}.")
     trained = f"{facts['epochs']} epochs in {facts['seconds']:.1f} s"
     if model.preset != DEFAULT:
         trained += (
@@ -99,7 +102,7 @@ def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
         f"{len(model.graph_)} edges among {table.n_series} series of {table.n_slots} slots; "
         f"{trained}."
     )
-    if model.preset == DEFAULT:
+    if model.preset == DEFAULT and len(model.graph_):
         show(
             f"At most {model.alpha:.0%} of the edges should be false (q is each edge's share); "
             "strength is in standard deviations of the effect."

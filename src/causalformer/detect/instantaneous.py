@@ -77,7 +77,9 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
     """
     from scipy.stats import t as student
 
-    residual = _without_own_past(values)
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    values = np.ldexp(values, -exponent)  # exact, and no square can overflow now
+    residual = _without_own_past(_without_glitches(values))
     n_slots, n_series = residual.shape
     correlation = residual.T @ residual / n_slots
     precision = np.linalg.pinv(correlation, hermitian=True)
@@ -92,14 +94,12 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
     q_value[upper] = false_discovery_q(p_value[upper])
     q_value = np.minimum(q_value, q_value.T)
     return InstantaneousEvidence(
-        p_value, q_value, partial, correlation, _direction(residual, correlation), n_slots
+        p_value, q_value, partial, correlation, _direction(_without_own_past(values)), n_slots
     )
 
 
 def _without_own_past(values: FloatArray) -> FloatArray:
     """Regress every series on its own last value; give standardised residuals."""
-    _, exponent = np.frexp(np.abs(values).max(axis=0))
-    values = _without_glitches(np.ldexp(values, -exponent))  # exact; no square can overflow now
     centred = values - values.mean(axis=0)
     before, now = centred[:-1], centred[1:]
     slope = (before * now).sum(0) / np.maximum((before**2).sum(0), np.finfo(float).tiny)
@@ -120,8 +120,10 @@ def _without_glitches(values: FloatArray) -> FloatArray:
     return np.clip(values, middle - reach, middle + reach)
 
 
-def _direction(residual: FloatArray, correlation: FloatArray) -> FloatArray:
+def _direction(residual: FloatArray) -> FloatArray:
+    """Give the z-value of the direction measure; long tails are its evidence, so none are cut."""
     n_slots = len(residual)
+    correlation = residual.T @ residual / n_slots
     bent = np.tanh(residual)
     mean = correlation * (residual.T @ bent - bent.T @ residual) / n_slots
     # second moment of x tanh(y) - tanh(x) y, without a [slot, series, series] array

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from causalformer.errors import SettingsError
 from causalformer.model.channels import ChannelNetwork
 
 FloatArray = NDArray[np.float64]
@@ -145,7 +146,13 @@ class _ReadOut:
             ],
             dim=1,
         )
-        weights = torch.cholesky_solve(target[..., None], torch.linalg.cholesky(gram)).to(test)
+        try:
+            factor = torch.linalg.cholesky(gram)
+        except RuntimeError:  # torch.linalg.LinAlgError
+            raise SettingsError(
+                "the trained network gives no usable channels; lower learning_rate or raise ridge"
+            ) from None
+        weights = torch.cholesky_solve(target[..., None], factor).to(test)
         predicted = test @ weights[:, :n_channels]
         predicted = predicted[..., 0].T + straight[self.held_out] @ weights[:, n_channels:, 0].T
         return self._residual(predicted)

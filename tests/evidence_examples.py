@@ -49,13 +49,14 @@ def make_evidence(
             gain=sizes,
             gain_error=sizes,
             residual_correlation=filled(n_series, 0, residual_correlation),
+            n_slots=10**9,
         ),
         linear_p=p,
         linear_t=linear_t,
     )
 
 
-def make_within(n_series=3, *, partial=None, correlation=0.0, direction=None, n_slots=1000):
+def make_within(n_series=3, *, partial=None, correlation=0.0, direction=None):
     """Links within a slot where `partial` names a pair; ``{(cause, effect): value}``."""
     links, ways = (np.zeros((n_series, n_series)) for _ in range(2))
     for (cause, effect), value in (partial or {}).items():
@@ -65,4 +66,4 @@ def make_within(n_series=3, *, partial=None, correlation=0.0, direction=None, n_
     p = np.where(links != 0, 1e-6, 1.0)
     shared = np.full((n_series, n_series), correlation)
     np.fill_diagonal(shared, 1.0)
-    return InstantaneousEvidence(p, p, links, shared, ways, n_slots)
+    return InstantaneousEvidence(p, p, links, shared, ways)

@@ -186,7 +186,7 @@ def fit_default(
             choice.max_lag,
             settings,
             options.alpha,
-            within.shared,
+            evidence.removal.shared,
             n_refits=options.stability,
             n_jobs=options.n_jobs,
             random_state=random_state,

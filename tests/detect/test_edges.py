@@ -47,12 +47,14 @@ class TestSelection:
         assert lagged(found(evidence)) == [(0, 0, 1), (1, 2, 1)]
 
     def test_what_all_series_share_within_a_slot_is_asked_for_on_top(self):
+        pairs = ((j, i) for j in range(3) for i in range(3) if j != i)
         evidence = make_evidence(
-            p_value={(0, 1): 1e-6, (1, 2): 1e-6}, size={(0, 1): 0.09, (1, 2): 0.11}
+            p_value={(0, 1): 1e-6, (1, 2): 1e-6},
+            size={(0, 1): 0.09, (1, 2): 0.11},
+            residual_correlation=dict.fromkeys(pairs, 0.3),
         )
-        within = make_within(correlation=np.sqrt(0.09), n_slots=10**9)
-        assert within.shared == pytest.approx(0.09)
-        assert lagged(found(evidence, within)) == [(1, 2, 1)]
+        assert evidence.removal.shared == pytest.approx(0.09)
+        assert lagged(found(evidence)) == [(1, 2, 1)]
 
     def test_the_level_is_the_users(self):
         evidence = make_evidence(p_value={(0, 1): 1e-3})

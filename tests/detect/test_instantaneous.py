@@ -94,13 +94,6 @@ def test_slow_series_that_are_independent_are_not_linked():
     assert instantaneous_evidence(x).q_value.min() > 0.05
 
 
-def test_shared_is_nothing_in_noise_and_the_squared_correlation_else():
-    noise = draw("standard_normal", 5000)
-    assert instantaneous_evidence(noise).shared < 1e-3
-    together = noise + draw("standard_normal", 5000, 1, seed=4)  # correlation 1/2
-    assert instantaneous_evidence(together).shared == pytest.approx(0.25, abs=0.03)
-
-
 @pytest.mark.parametrize("level", [0.0, 0.1, -7.3e10])
 def test_constant_series_are_linked_to_nothing(level):
     x = draw(n_slots=200)
@@ -109,7 +102,6 @@ def test_constant_series_are_linked_to_nothing(level):
     for matrix in (found.p_value, found.q_value, found.partial, found.direction):
         assert np.isfinite(matrix).all()
     assert found.q_value[1].min() > 0.9
-    assert found.shared < 0.01
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e200])

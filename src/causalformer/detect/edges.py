@@ -105,7 +105,7 @@ def found_edges(
     instantaneous: bool | Literal["auto"],
 ) -> FoundEdges:
     """Choose the edges of the graph."""
-    chosen = lagged_edges(evidence, alpha, settings, within.shared)
+    chosen = lagged_edges(evidence, alpha, settings, evidence.removal.shared)
     p_value, q_value = _with_self_loops(evidence, chosen, scores)
     own = np.eye(len(chosen), dtype=bool)
     chosen |= own & (q_value <= alpha)

@@ -36,8 +36,6 @@ class InstantaneousEvidence:
         Correlation of the same residuals without conditioning.
     direction : array
         z-value of the direction measure: positive if the row drives the column.
-    n_slots : int
-        Slots behind the tests.
     """
 
     p_value: FloatArray
@@ -45,15 +43,6 @@ class InstantaneousEvidence:
     partial: FloatArray
     correlation: FloatArray
     direction: FloatArray
-    n_slots: int
-
-    @property
-    def shared(self) -> float:
-        """Mean squared correlation of two series within a slot, beyond that of pure noise."""
-        off_diagonal = ~np.eye(len(self.correlation), dtype=bool)
-        if not off_diagonal.any():
-            return 0.0
-        return max(0.0, float((self.correlation[off_diagonal] ** 2).mean()) - 1 / self.n_slots)
 
     @property
     def oriented(self) -> NDArray[np.bool_]:
@@ -94,7 +83,7 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
     q_value[upper] = false_discovery_q(p_value[upper])
     q_value = np.minimum(q_value, q_value.T)
     return InstantaneousEvidence(
-        p_value, q_value, partial, correlation, _direction(_without_own_past(values)), n_slots
+        p_value, q_value, partial, correlation, _direction(_without_own_past(values))
     )
 
 

@@ -43,6 +43,14 @@ class RemovalErrors:
     gain: FloatArray
     gain_error: FloatArray
     residual_correlation: FloatArray
+    n_slots: int
+
+    @property
+    def shared(self) -> float:
+        """Mean squared correlation of two series' errors in a slot, beyond that of pure noise."""
+        off_diagonal = ~np.eye(len(self.residual_correlation), dtype=bool)
+        squared = float((self.residual_correlation[off_diagonal] ** 2).mean())
+        return max(0.0, squared - 1 / self.n_slots)
 
 
 @torch.no_grad()
@@ -84,6 +92,7 @@ def removal_errors(
         gain=gain,
         gain_error=_standard_error(products / n_slots - gain**2, n_slots),
         residual_correlation=residuals / np.outer(scale, scale),
+        n_slots=n_slots,
     )
 
 

@@ -29,6 +29,8 @@ test: lint
 bench-paper: $(READY)
 	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
 	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
+	$(BIN)/causalformer bench $(DATA)/lorenz96 --seed 0,1,2 \
+	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
 
 # The default method, one configuration, three seeds.
 bench-default: $(READY)

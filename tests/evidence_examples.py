@@ -25,6 +25,7 @@ def make_evidence(
     profile=None,
     t=None,
     residual_correlation=None,
+    n_slots=10**9,
 ):
     """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else."""
     p = filled(n_series, 0.9, p_value)
@@ -49,14 +50,14 @@ def make_evidence(
             gain=sizes,
             gain_error=sizes,
             residual_correlation=filled(n_series, 0, residual_correlation),
-            n_slots=10**9,
+            n_slots=n_slots,
         ),
         linear_p=p,
         linear_t=linear_t,
     )
 
 
-def make_within(n_series=3, *, partial=None, correlation=0.0, direction=None):
+def make_within(n_series=3, *, partial=None, direction=None):
     """Links within a slot where `partial` names a pair; ``{(cause, effect): value}``."""
     links, ways = (np.zeros((n_series, n_series)) for _ in range(2))
     for (cause, effect), value in (partial or {}).items():
@@ -64,6 +65,4 @@ def make_within(n_series=3, *, partial=None, correlation=0.0, direction=None):
     for (cause, effect), value in (direction or {}).items():
         ways[cause, effect], ways[effect, cause] = value, -value
     p = np.where(links != 0, 1e-6, 1.0)
-    shared = np.full((n_series, n_series), correlation)
-    np.fill_diagonal(shared, 1.0)
-    return InstantaneousEvidence(p, p, links, shared, ways)
+    return InstantaneousEvidence(p, p, links, ways)

@@ -108,11 +108,11 @@ def test_hidden_drivers_are_suspected_where_they_are():
 )
 def test_hidden_drivers_need_errors_that_agree_beyond_chance(n_slots, correlation, expected):
     pairs = {(i, j): correlation for i in range(3) for j in range(3)}
-    evidence = make_evidence(residual_correlation=pairs)
+    evidence = make_evidence(residual_correlation=pairs, n_slots=n_slots)
     within = make_within(partial={(0, 1): 0.5}, direction={(0, 1): 3.0})
     for option, likely in ((False, expected), (True, False)):  # edges within a slot explain it
         found = found_edges(evidence, within, np.zeros((4, 3)), 0.05, DetectorSettings(), option)
-        assert hidden_drivers_likely(found, n_slots) == likely
+        assert hidden_drivers_likely(found) == likely
 
 
 @pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")

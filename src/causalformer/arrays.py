@@ -6,6 +6,17 @@ from numpy.typing import ArrayLike, NDArray
 from causalformer.errors import DataError
 
 
+def is_whole(value: object) -> bool:
+    """Say whether a value is a whole number, Python's or NumPy's; True and False are not.
+
+    Examples
+    --------
+    >>> is_whole(np.int64(3)), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def checked_array(
     what: str, values: ArrayLike, shape: tuple[int | None, ...]
 ) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from causalformer.arrays import is_whole
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable, check_usable
 from causalformer.data.scaling import NormalScores, fit_normal_scores
@@ -44,7 +45,7 @@ class DefaultOptions:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        if self.max_lag != "auto" and not (_is_whole(self.max_lag) and self.max_lag >= 1):
+        if self.max_lag != "auto" and not (is_whole(self.max_lag) and self.max_lag >= 1):
             raise SettingsError(
                 f"max_lag is {self.max_lag!r}; choose a whole number from 1, or 'auto'"
             )
@@ -54,16 +55,12 @@ class DefaultOptions:
             raise SettingsError(
                 f"instantaneous is {self.instantaneous!r}; choose True, False or 'auto'"
             )
-        if not (_is_whole(self.stability) and self.stability >= 0):
+        if not (is_whole(self.stability) and self.stability >= 0):
             raise SettingsError(f"stability is {self.stability!r}; choose 0 or a number of refits")
-        if not _is_whole(self.n_jobs) or self.n_jobs == 0:
+        if not is_whole(self.n_jobs) or self.n_jobs == 0:
             raise SettingsError(
                 f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
             )
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +183,11 @@ def fit_default(
             choice.max_lag,
             settings,
             options.alpha,
-            evidence.removal.shared,
             n_refits=options.stability,
             n_jobs=options.n_jobs,
             random_state=random_state,
         )
-    diagnostics = diagnose(table, scores, evidence, found, choice)
+    diagnostics = diagnose(table, scores, found, choice)
     facts = {
         **metadata,
         "max_lag_used": choice.max_lag,

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.data import SeriesTable
-from causalformer.detect.calibrated import Evidence
 from causalformer.detect.edges import FoundEdges
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.errors import DataWarning
@@ -66,19 +65,19 @@ class Diagnostics:
 def diagnose(
     table: SeriesTable,
     scores: FloatArray,
-    evidence: Evidence,
     found: FoundEdges,
     choice: LagChoice,
 ) -> Diagnostics:
     """Collect figures and warnings; every warning is also issued as a `DataWarning`."""
-    removal = evidence.removal
+    removal = found.evidence.removal
     variance = scores[choice.max_lag :].var(axis=0)
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
-    better = 1 - removal.error / np.maximum(removal.linear_error, 1e-12)
     said = tuple(_warnings(table, scores, r2, found, choice))
     for text in said:
         warnings.warn(text, DataWarning, stacklevel=4)
-    return Diagnostics(table.names, r2, better, choice.max_lag, choice.reason, said)
+    return Diagnostics(
+        table.names, r2, removal.better_than_linear, choice.max_lag, choice.reason, said
+    )
 
 
 def _warnings(
@@ -90,7 +89,7 @@ def _warnings(
 ) -> list[str]:
     n_slots = len(scores)
     said = []
-    if choice.reason.startswith("lowered"):
+    if choice.lowered:
         said.append(
             f"max_lag was {choice.reason}; edges of more than {choice.max_lag} slots cannot be "
             "found; record longer, or leave out series"
@@ -110,7 +109,7 @@ def _warnings(
             "nothing can be predicted: no series is better foreseen than by its mean; a graph "
             "without edges is all that these data support"
         )
-    if not moved and hidden_drivers_likely(found, n_slots):
+    if not moved and hidden_drivers_likely(found):
         said.append(
             "the series move together within a slot far beyond what the edges explain: hidden "
             "common drivers are likely; read weak edges with care"
@@ -118,13 +117,14 @@ def _warnings(
     return said
 
 
-def hidden_drivers_likely(found: FoundEdges, n_slots: int) -> bool:
+def hidden_drivers_likely(found: FoundEdges) -> bool:
     """Say whether errors are correlated broadly and no edges within the slot were drawn."""
     from scipy.special import chdtrc
 
-    correlation = found.evidence.removal.residual_correlation
+    removal = found.evidence.removal
+    correlation = removal.residual_correlation
     squared = correlation[np.triu_indices(len(correlation), 1)] ** 2
     # by chance each n r² follows a chi-square law; in short series that alone exceeds _SHARED
-    p_value = chdtrc(len(squared), n_slots * squared.sum())
-    beyond_chance = squared.mean() - 1 / n_slots > _SHARED and p_value < _SHARED_P
+    p_value = chdtrc(len(squared), removal.n_slots * squared.sum())
+    beyond_chance = removal.shared > _SHARED and p_value < _SHARED_P
     return bool(beyond_chance and not found.within.any())

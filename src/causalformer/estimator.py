@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from causalformer._version import __version__
+from causalformer.arrays import is_whole
 from causalformer.config import DEFAULT, DetectorSettings, resolve_settings
 from causalformer.data import SeriesTable, check_usable, read_series
 from causalformer.default import DefaultFit, DefaultOptions, fit_default
@@ -283,14 +284,13 @@ def _in_utc(time: "pd.Timestamp") -> "pd.Timestamp":
 
 def check_seed(random_state: Any) -> None:
     """Refuse what is no seed: the same seed must give the same graph, so there has to be one."""
-    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-    if not whole or random_state < 0:
+    if not is_whole(random_state) or random_state < 0:
         raise SettingsError(f"random_state is {random_state!r}; choose a whole number from 0")
 
 
 def _slot(table: SeriesTable, at: Any) -> int:
     """Find the row of a time; whole numbers are row numbers."""
-    if isinstance(at, int | np.integer) and not isinstance(at, bool):
+    if is_whole(at):
         return int(at)
     if table.time is not None:
         import pandas as pd

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalformer import formats
-from causalformer.arrays import checked_array
+from causalformer.arrays import checked_array, is_whole
 from causalformer.errors import DataError, FileFormatError, SettingsError
 from causalformer.files import read_text, write_atomically, write_text
 from causalformer.names import check_names, listed, printable_name
@@ -87,7 +87,7 @@ class Edge:
                 raise DataError(f"edge: {end} must be the name of a series, not {name!r}")
             object.__setattr__(self, end, str(name))
         where = f"edge {self.cause!r} -> {self.effect!r}"
-        if isinstance(self.lag, bool | np.bool_) or not isinstance(self.lag, int | np.integer):
+        if not is_whole(self.lag):
             raise DataError(f"{where}: lag must be a whole number, not {self.lag!r}")
         if self.lag < 0:
             raise DataError(f"{where}: lag {self.lag} is negative; an effect follows its cause")

@@ -60,7 +60,7 @@ class TestSelection:
         evidence = make_evidence(p_value={(0, 1): 1e-3})
         q = evidence.q_value[0, 1]
         for alpha, expected in ((q * 0.99, False), (q, True)):
-            assert lagged_edges(evidence, alpha, SETTINGS, 0.0)[0, 1] == expected
+            assert lagged_edges(evidence, alpha, SETTINGS)[0, 1] == expected
 
 
 class TestSelfLoops:
@@ -124,12 +124,6 @@ class TestLags:
         assert self.one_edge([1.0, 0.1, 0.7], t=[9, 1, 5]) == [1]  # |t| too small
         assert self.one_edge([1.0, 0.1, 0.7], t=[20, 1, 8]) == [1]  # much smaller than the other
         assert self.one_edge([1.0, 0.1, 0.4], t=[9, 1, 8]) == [1]  # the network hardly uses it
-
-    def test_fewer_linear_than_other_lags_are_fine(self):
-        evidence = make_evidence(p_value={(0, 1): 1e-6}, profile={(0, 1): [0.6, 0.1, 1.0]})
-        short = np.full((3, 3, 1), 9.0)
-        object.__setattr__(evidence, "linear_t", short)
-        assert lagged(found(evidence)) == [(0, 1, 1), (0, 1, 3)]
 
 
 class TestWithinASlot:

@@ -51,7 +51,7 @@ def test_gaussian_edges_are_oriented_as_rarely_as_chance_has_it():
 
 def test_outputs_are_symmetric_and_the_direction_changes_its_sign():
     found = linked("laplace")
-    for matrix in (found.p_value, found.q_value, found.partial, found.correlation):
+    for matrix in (found.p_value, found.q_value, found.partial):
         np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
     np.testing.assert_allclose(found.direction, -found.direction.T, atol=1e-9)
     np.testing.assert_array_equal(np.diag(found.p_value), 1)
@@ -82,7 +82,7 @@ def test_what_a_third_series_explains_is_no_link():
     x[:, 1] += x[:, 0]
     x[:, 2] += x[:, 1]
     found = instantaneous_evidence(x)
-    assert found.correlation[0, 2] > 0.3
+    assert np.corrcoef(x[:, 0], x[:, 2])[0, 1] > 0.3
     assert found.q_value[0, 2] > 0.05
     assert found.q_value[0, 1] < 0.01
     assert found.q_value[1, 2] < 0.01

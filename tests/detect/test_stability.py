@@ -13,7 +13,7 @@ def frequency(coupling=1.0, **changes):
     x = np.random.default_rng(1).standard_normal((150, 3))
     x[1:, 1] += coupling * x[:-1, 0]
     options = {"n_refits": 3, "n_jobs": 1, "random_state": 0} | changes
-    return edge_frequency(x, 2, TINY, 0.05, 0.0, **options)
+    return edge_frequency(x, 2, TINY, 0.05, **options)
 
 
 @pytest.fixture(scope="module")

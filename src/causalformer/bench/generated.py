@@ -4,9 +4,9 @@
 fits the default and the VAR test, and writes one row per system and a table per suite:
 
 calibration
-    Linear and nonlinear systems, four noise laws, strong memory, 3 to 20 series, 100 to 4000 slots,
-    some without any edge between series. The realised false discovery rate must stay below 1.2
-    times alpha, and of the graphs without edges at most alpha may get one.
+    Linear and nonlinear systems, three noise laws, strong memory, 3 to 20 series, 100 to 4000
+    slots, some without any edge between series. The realised false discovery rate must stay
+    below 1.2 times alpha, and of the graphs without edges at most alpha may get one.
 hidden
     25 series of 4000 slots with hidden common drivers.
 max_lag

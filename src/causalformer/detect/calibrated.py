@@ -19,7 +19,7 @@ from causalformer.config import DetectorSettings
 from causalformer.data.windows import TimeSplit, lagged_samples
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
 from causalformer.detect.folds import blocked_folds
-from causalformer.detect.granger import GrangerTests, lagged_tests
+from causalformer.detect.granger import lagged_tests
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channels import ChannelNetwork, masked_source_loss
@@ -49,6 +49,8 @@ class Evidence:
         Held-out errors.
     linear_p : array
         p-value of Granger's linear test.
+    linear_t : array ``[cause, effect, lag - 1]``
+        |t| of every coefficient of the linear model.
     """
 
     p_value: FloatArray
@@ -166,16 +168,14 @@ def gather_evidence(
         lag_weights(past.shape[-1], settings).to(past),
     )
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    linear = _linear_tests(past, now)
+    lagged, effects = (x.double().cpu().numpy() for x in (past.flatten(1), now))
+    linear = lagged_tests(lagged, effects, past.shape[-1])
     linear_p = np.exp(linear.log_p)
-    better = 1 - removal.error / np.maximum(removal.linear_error, 1e-12)
-    linear_counts = better < settings.linear_margin  # per effect
+    linear_counts = removal.better_than_linear < settings.linear_margin  # per effect
     p_value = np.where(linear_counts, cauchy_combination(network_p, linear_p), network_p)
     effect = removal.gain / np.maximum(removal.error, 1e-12)
     strength, lag_profile = _contributions(model, past)
     # where the linear test is the better witness it names the lag, too
-    by_t = np.zeros_like(lag_profile)
-    by_t[..., : linear.t.shape[-1]] = linear.t**2
     use_t = (linear_counts & (linear_p < network_p))[..., None]
     return Evidence(
         p_value=p_value,
@@ -183,19 +183,11 @@ def gather_evidence(
         effect=effect,
         size=np.where(linear_counts, np.maximum(effect, linear.explained), effect),
         strength=strength,
-        lag_profile=np.where(use_t, by_t, lag_profile),
+        lag_profile=np.where(use_t, linear.t**2, lag_profile),
         removal=removal,
         linear_p=linear_p,
         linear_t=linear.t,
     )
-
-
-def _linear_tests(past: Tensor, now: Tensor) -> GrangerTests:
-    """Granger's tests with as many lags as leave three slots per coefficient, at least one."""
-    n_slots, n_series, max_lag = past.shape
-    n_lags = int(np.clip(n_slots // (3 * n_series), 1, max_lag))
-    lagged = past[..., :n_lags].flatten(1).double().cpu().numpy()
-    return lagged_tests(lagged, now.double().cpu().numpy(), n_lags)
 
 
 def _contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:

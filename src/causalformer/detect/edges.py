@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
 from causalformer.detect.evidence import false_discovery_q
-from causalformer.detect.granger import lagged_tests
+from causalformer.detect.granger import granger_tests
 from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.graph import CausalGraph, Edge
 
@@ -83,17 +83,16 @@ class FoundEdges:
         return CausalGraph(names, tuple(edges), metadata)
 
 
-def lagged_edges(
-    evidence: Evidence, alpha: float, settings: DetectorSettings, shared: float
-) -> BoolArray:
+def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -> BoolArray:
     """Ask for significance and, between two series, for a size.
 
     In a long series an effect of any size is significant, and hidden common drivers make many tiny
-    ones. So an edge must explain `min_effect`, and as much more as two series typically share
-    within a slot: what a hidden driver gives to all pairs is no evidence for one of them.
+    ones. So an edge must explain `min_effect`, and as much more as the errors of two series
+    typically share within a slot: what a hidden driver gives to all pairs is no evidence for one.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
-    return (evidence.q_value <= alpha) & (own | (evidence.size >= settings.min_effect + shared))
+    least = settings.min_effect + evidence.removal.shared
+    return (evidence.q_value <= alpha) & (own | (evidence.size >= least))
 
 
 def found_edges(
@@ -105,7 +104,7 @@ def found_edges(
     instantaneous: bool | Literal["auto"],
 ) -> FoundEdges:
     """Choose the edges of the graph."""
-    chosen = lagged_edges(evidence, alpha, settings, evidence.removal.shared)
+    chosen = lagged_edges(evidence, alpha, settings)
     p_value, q_value = _with_self_loops(evidence, chosen, scores)
     own = np.eye(len(chosen), dtype=bool)
     chosen |= own & (q_value <= alpha)
@@ -146,18 +145,12 @@ def _with_self_loops(
 
     Conditioning on all lags of all series costs short series the power to see their own memory.
     """
-    n_slots, n_series = scores.shape
     max_lag = evidence.lag_profile.shape[-1]
     p_value, q_value = evidence.p_value.copy(), evidence.q_value.copy()
     own_p = np.diag(p_value).copy()
-    for i in range(n_series):
+    for i in range(len(chosen)):
         causes = [i, *(int(j) for j in np.flatnonzero(chosen[:, i]) if j != i)]
-        if (n_slots - max_lag) < 3 * len(causes) * max_lag:
-            continue
-        lagged = np.stack(
-            [scores[max_lag - lag : n_slots - lag][:, causes] for lag in range(1, max_lag + 1)], -1
-        ).reshape(n_slots - max_lag, -1)
-        tests = lagged_tests(lagged, scores[max_lag:][:, causes], max_lag)
+        tests = granger_tests(scores[:, causes], max_lag)
         own_p[i] = min(own_p[i], 2 * np.exp(tests.log_p[0, 0]), 1.0)
     np.fill_diagonal(p_value, np.maximum(own_p, 1e-300))
     np.fill_diagonal(q_value, false_discovery_q(np.diag(p_value)))
@@ -182,10 +175,6 @@ def _lags(evidence: Evidence, chosen: BoolArray) -> NDArray[np.bool_]:
     """Take the main lag of every edge, and others that are nearly as strong beyond doubt."""
     profile, t = evidence.lag_profile, evidence.linear_t
     strongest = np.arange(profile.shape[-1]) == main_lag(profile)[..., None]
-    n_linear = t.shape[-1]
-    further = np.zeros_like(strongest)
-    further[..., :n_linear] = (t >= _SECOND_LAG_T) & (
-        t >= _SECOND_LAG * t.max(axis=-1, keepdims=True)
-    )
+    further = t >= np.maximum(_SECOND_LAG_T, _SECOND_LAG * t.max(axis=-1, keepdims=True))
     further &= profile >= _SECOND_LAG * profile.max(axis=-1, keepdims=True)
     return np.asarray(chosen[..., None] & (strongest | further))

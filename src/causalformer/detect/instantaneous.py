@@ -24,7 +24,7 @@ _GLITCH = 5.0  # standard deviations of a normal law
 
 @dataclass(frozen=True, eq=False)
 class InstantaneousEvidence:
-    """Links within a slot; all arrays ``[cause, effect]``, the first four symmetric.
+    """Links within a slot; all arrays ``[cause, effect]``, the first three symmetric.
 
     Attributes
     ----------
@@ -32,8 +32,6 @@ class InstantaneousEvidence:
         Test of the partial correlation; q among all pairs.
     partial : array
         The partial correlation.
-    correlation : array
-        Correlation of the same residuals without conditioning.
     direction : array
         z-value of the direction measure: positive if the row drives the column.
     """
@@ -41,7 +39,6 @@ class InstantaneousEvidence:
     p_value: FloatArray
     q_value: FloatArray
     partial: FloatArray
-    correlation: FloatArray
     direction: FloatArray
 
     @property
@@ -82,9 +79,7 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
     q_value = np.ones_like(p_value)
     q_value[upper] = false_discovery_q(p_value[upper])
     q_value = np.minimum(q_value, q_value.T)
-    return InstantaneousEvidence(
-        p_value, q_value, partial, correlation, _direction(_without_own_past(values))
-    )
+    return InstantaneousEvidence(p_value, q_value, partial, _direction(_without_own_past(values)))
 
 
 def _without_own_past(values: FloatArray) -> FloatArray:

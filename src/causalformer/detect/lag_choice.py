@@ -15,6 +15,7 @@ class LagChoice:
 
     max_lag: int
     reason: str
+    lowered: bool = False
 
 
 def affordable(choice: LagChoice, n_slots: int, n_series: int) -> LagChoice:
@@ -24,14 +25,15 @@ def affordable(choice: LagChoice, n_slots: int, n_series: int) -> LagChoice:
 
     Examples
     --------
-    >>> affordable(LagChoice(5, "chosen by the user"), 200, 20)
-    LagChoice(max_lag=2, reason='lowered from 5: 200 slots of 20 series allow no more')
+    >>> choice = affordable(LagChoice(5, "chosen by the user"), 200, 20)
+    >>> choice.max_lag, choice.reason
+    (2, 'lowered from 5: 200 slots of 20 series allow no more')
     """
     most = max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_series))
     if choice.max_lag <= most:
         return choice
     reason = f"lowered from {choice.max_lag}: {n_slots} slots of {n_series} series allow no more"
-    return LagChoice(most, reason)
+    return LagChoice(most, reason, lowered=True)
 
 
 def suggest_max_lag(scores: NDArray[np.float64]) -> LagChoice:

@@ -46,6 +46,11 @@ class RemovalErrors:
     n_slots: int
 
     @property
+    def better_than_linear(self) -> FloatArray:
+        """By which share the error of each effect is below that of the linear read-out."""
+        return np.asarray(1 - self.error / np.maximum(self.linear_error, 1e-12))
+
+    @property
     def shared(self) -> float:
         """Mean squared correlation of two series' errors in a slot, beyond that of pure noise."""
         off_diagonal = ~np.eye(len(self.residual_correlation), dtype=bool)
@@ -155,12 +160,11 @@ class _ReadOut:
             ],
             dim=1,
         )
-        try:
-            factor = torch.linalg.cholesky(gram)
-        except RuntimeError:  # torch.linalg.LinAlgError
+        factor, failed = torch.linalg.cholesky_ex(gram)
+        if failed.any():
             raise SettingsError(
                 "the trained network gives no usable channels; lower learning_rate or raise ridge"
-            ) from None
+            )
         weights = torch.cholesky_solve(target[..., None], factor).to(test)
         predicted = test @ weights[:, :n_channels]
         predicted = predicted[..., 0].T + straight[self.held_out] @ weights[:, n_channels:, 0].T

@@ -17,7 +17,6 @@ def edge_frequency(
     max_lag: int,
     settings: DetectorSettings,
     alpha: float,
-    shared: float,
     *,
     n_refits: int,
     n_jobs: int,
@@ -33,7 +32,7 @@ def edge_frequency(
         slots = block_bootstrap(len(scores) - max_lag, np.random.default_rng(seed))
         with fast_small_steps(torch.device("cpu"), scores.shape[1]):
             _, _, evidence = detect(scores, max_lag, settings, random_state=seed, slots=slots)
-        return lagged_edges(evidence, alpha, settings, shared)
+        return lagged_edges(evidence, alpha, settings)
 
     seeds = np.random.SeedSequence(random_state).generate_state(n_refits)
     found = Parallel(n_jobs=n_jobs)(delayed(refit)(int(seed)) for seed in seeds)

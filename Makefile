@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint setup bench-paper bench-default bench-short bench-generated bench-speed readme clean
+.PHONY: demo test soak lint setup bench-paper bench-default bench-short bench-generated bench-missing bench-speed readme clean
 
 setup: $(READY)
 
@@ -25,6 +25,11 @@ lint: $(READY)
 test: lint
 	$(BIN)/python -m pytest
 
+# Kills, full disks, damaged files and strange frames, for longer: make soak SOAK="--seconds 3600"
+SOAK ?= --rounds 25 --examples 1000
+soak: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
+
 # The paper's presets beside the trivial rows; results are committed under benchmarks/.
 bench-paper: $(READY)
 	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
@@ -42,6 +47,9 @@ bench-short: $(READY)
 	  --methods default --rows 500 --n-jobs 2 --out benchmarks/short
 
 # Calibration, hidden drivers and the number of lags, on systems that were drawn for it.
+bench-missing: $(READY)
+	$(BIN)/python -m causalformer.bench.missing --data $(DATA) --out benchmarks/missing
+
 bench-generated: $(READY)
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated
 

@@ -6,6 +6,7 @@ from causalformer.detect.calibrated import Evidence
 from causalformer.detect.evidence import edge_q
 from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.detect.removal import RemovalErrors
+from causalformer.detect.samples import make_samples
 
 
 def filled(n_series, value, entries):
@@ -14,6 +15,13 @@ def filled(n_series, value, entries):
     for place, other in (entries or {}).items():
         matrix[place] = other
     return matrix
+
+
+def samples_of(scores, max_lag, n_folds=4, segments=None, run=None):
+    """The samples of one recording without a gap, unless something else is said."""
+    segments = [slice(0, len(scores))] if segments is None else segments
+    run = np.zeros(len(scores), dtype=np.int64) if run is None else run
+    return make_samples(scores, segments, run, max_lag, n_folds)
 
 
 def make_evidence(
@@ -26,8 +34,14 @@ def make_evidence(
     t=None,
     residual_correlation=None,
     n_slots=10**9,
+    scores=None,
+    lag_error=None,
 ):
-    """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else."""
+    """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else.
+
+    Without `scores` there are too few samples for self-loops to be tested again.
+    """
+    scores = np.zeros((max_lag + 1, n_series)) if scores is None else scores
     p = filled(n_series, 0.9, p_value)
     by_lag = np.zeros((n_series, n_series, max_lag))
     by_lag[..., 0] = 1.0
@@ -36,21 +50,26 @@ def make_evidence(
         by_lag[place] = values
     for place, values in (t or {}).items():
         linear_t[place] = values
+    alone = np.full_like(by_lag, np.inf)
+    for place, values in (lag_error or {}).items():
+        alone[place] = values
     sizes = filled(n_series, 0.5, size)
     return Evidence(
         p_value=p,
-        q_value=edge_q(p),
+        q_value=edge_q(p, np.ones_like(p, dtype=bool)),
         effect=sizes,
         size=sizes,
         strength=np.full((n_series, n_series), 0.4),
         lag_profile=by_lag,
+        lag_error=alone,
+        samples=samples_of(scores, max_lag),
         removal=RemovalErrors(
             error=np.ones(n_series),
             linear_error=np.ones(n_series),
             gain=sizes,
             gain_error=sizes,
             residual_correlation=filled(n_series, 0, residual_correlation),
-            n_slots=n_slots,
+            n_together=np.full((n_series, n_series), float(n_slots)),
         ),
         linear_p=p,
         linear_t=linear_t,

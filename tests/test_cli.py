@@ -1,5 +1,6 @@
 """The command line: what it prints and writes, its exit codes, and how it refuses bad input."""
 
+import csv
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 from io import StringIO
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -18,6 +20,7 @@ from causalformer.cli import app, main
 from causalformer.config import PRESETS
 from causalformer.datasets import make_structure
 from causalformer.graph import CausalGraph
+from graph_examples import HOSTILE
 
 TINY = [
     *("--preset", "paper-fmri"),
@@ -194,7 +197,8 @@ def test_a_checkpoint_is_used_only_if_asked_for(data, tmp_path):
 
 def test_a_graph_without_edges_is_said_to_have_none(data, monkeypatch):
     monkeypatch.setattr(
-        "causalformer.paper.select_by_clusters", lambda scores, *_: np.zeros_like(scores)
+        "causalformer.paper.select_by_clusters",
+        lambda scores, *_: np.zeros_like(scores, dtype=bool),
     )
     done = run("discover", data, *TINY)
     assert done.exit_code == 0
@@ -338,8 +342,8 @@ BAD_FILES = {
     "one row": ("a,b,c\n1,2,3\n", "one row"),
     "one column": ("a\n" + "1\n2\n4\n" * 20, "'a'"),
     "fewer rows than the window": ("a,b\n" + "1,2\n3,5\n2,2\n", "`window`"),
-    "NaN": ("\n".join(["a,b,c", *GOOD, "1,,3"]), "'b' (1 missing, first in row 61)"),
-    "inf": ("\n".join(["a,b,c", *GOOD, "1,2,inf"]), "'c' (1 infinite"),
+    "no value": ("a,b,c\n" + "1,,3\n2,,5\n4,,1\n" * 20, "'b' has no value at all"),
+    "inf": ("\n".join(["a,b,c", *GOOD, "1,2,inf"]), "'c' is infinite in row 61"),
     "text": ("\n".join(["a,b,c", *GOOD, "1,warm,3"]), "'b' holds text: 'warm'"),
     "duplicate names": ("\n".join(["a,b,a", *GOOD]), "'a' (columns 1, 3)"),
     "ragged": ("\n".join(["a,b,c", *GOOD, "1,2"]), "line 62"),
@@ -422,7 +426,9 @@ def test_a_failure_while_writing_leaves_the_old_results(data, tmp_path, monkeypa
     done = run("discover", data, *TINY, "--out", out, "--seed", 1)
     assert done.exit_code == 2
     assert "No space left on device" in done.stderr
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    after = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert after.pop("checkpoint.safetensors")  # the run can go on
+    assert after == before
 
 
 def test_a_constant_column_is_a_warning_in_one_line(tmp_path):
@@ -456,6 +462,92 @@ def test_debug_shows_where_an_error_came_from(tmp_path):
     assert done.exit_code == 2
     assert "Traceback" in done.stderr
     assert "error: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--colour"], "No such option: --colour"),
+        (["discver"], "Did you mean 'discover'? (see causalformer --help)"),
+        (["discover"], "Missing argument"),
+        (["discover", "x.csv", "--seed", "-1"], "--seed"),
+        (["discover", "x.csv", "--device", "a\nb"], "--device"),
+        (["datasets", "make"], "(see causalformer datasets make --help)"),
+        (["discover", "~nobody/x.csv"], "does not exist"),
+    ],
+)
+def test_wrong_usage_takes_one_line(words, said):
+    done = CliRunner().invoke(app, words, prog_name="causalformer")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,place\n1,north\n2,south\n", "or choose --time-column 'place' if it is the time"),
+        ("date,a\n2024-01-02,1\n2024-01-01,2\n", "or choose --time-column none and drop"),
+        ("time,a\n2,1\n1,2\n", "choose --time-column none if it is not"),
+        ("0,1\n5,6\n", "choose --header if it holds names"),
+        ("1.5,abc\n1,2\n3,4\n", "choose --no-header if it is data"),
+    ],
+)
+def test_messages_name_options_where_python_has_keywords(tmp_path, text, said):
+    path = tmp_path / "some.csv"
+    path.write_text(text)
+    done = run("discover", path)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_an_endless_name_does_not_flood_the_terminal(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("a," + "b" * 100_000 + "\n1,north\n")
+    done = run("discover", path)
+    assert done.exit_code == 2
+    assert len(done.stderr) < 2500
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names that are no UTF-8")
+def test_file_names_that_are_no_text(data, tmp_path):
+    path, out = tmp_path / os.fsdecode(b"\xff.csv"), tmp_path / os.fsdecode(b"out\xff")
+    path.write_bytes(data.read_bytes())
+    done = run("discover", path, *TINY, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert json.loads((out / "run.json").read_text())["source"] == str(path)
+
+
+def test_hostile_names_pass_unharmed_through_every_result(tmp_path):
+    from causalformer import CausalFormer
+    from causalformer.results import read_scores
+
+    odd = ("../../etc/passwd", "/root", "NUL", "=cmd()", "n" * 5000, "<b>", "😀", "a\rb", "a\nb")
+    names = (*(name for name in HOSTILE if name), *odd)
+    values = np.random.default_rng(0).standard_normal((40, len(names)))
+    path, out = tmp_path / "odd.parquet", tmp_path / "out"
+    pd.DataFrame(values, columns=names).to_parquet(path)
+    done = run("discover", path, *TINY, "--out", out, "--save-model")
+    assert done.exit_code == 0, done.output
+    graph = CausalGraph.load(out / "graph.json")
+    assert graph.names == names
+    assert CausalFormer.load(out / "model").graph_ == graph
+    assert json.loads((out / "run.json").read_text())["names"] == list(names)
+    assert read_scores(out / "scores.csv", names).shape == (len(names), len(names))
+    with (out / "edges.csv").open(newline="") as file:
+        edges = list(csv.DictReader(file))
+    assert [(e["cause"], e["effect"]) for e in edges] == [(e.cause, e.effect) for e in graph]
+    assert names_in(out) == {*RESULTS, "model"}
+
+
+def test_what_a_killed_run_left_half_written_is_removed(data, tmp_path):
+    out = tmp_path / "out"
+    (out / ".unfinished-1" / "deep").mkdir(parents=True)
+    (out / ".checkpoint.safetensors.unfinished-2.safetensors").touch()
+    run("discover", data, *TINY, "--out", out)
+    assert names_in(out) == RESULTS
 
 
 # -------------------------------------------------------------------- the other commands

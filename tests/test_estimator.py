@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from sklearn.base import clone
 from causalformer import CausalFormer
 from causalformer.config import PRESETS
 from causalformer.data import SeriesTable
-from causalformer.errors import DataError, DataWarning, FileFormatError, SettingsError
+from causalformer.errors import DataError, DataWarning, FileFormatError, OutputError, SettingsError
 
 TINY = {"window": 6, "d_model": 8, "d_qk": 8, "n_heads": 2, "d_ffn": 8, "max_epochs": 3}
 
@@ -160,9 +161,9 @@ class TestBadInput:
             model = tiny().fit(make_frame().assign(C=1.0))
         assert np.isfinite(model.scores_).all()
 
-    def test_missing_values_name_the_column(self):
+    def test_infinite_values_name_the_column(self):
         frame = make_frame()
-        frame.loc[3, "B"] = np.nan
+        frame.loc[3, "B"] = np.inf
         with pytest.raises(DataError, match="B"):
             tiny().fit(frame)
 
@@ -170,6 +171,11 @@ class TestBadInput:
     def test_units_do_not_change_the_graph(self, fitted, scale):
         scaled = tiny().fit(make_frame() * scale)
         np.testing.assert_allclose(scaled.scores_, fitted.scores_, rtol=1e-3, atol=1e-6)
+
+
+def weights_of(folder):
+    (path,) = folder.glob("weights-*.safetensors")
+    return path
 
 
 class TestModelFiles:
@@ -182,7 +188,24 @@ class TestModelFiles:
 
     def test_no_pickle_is_written(self, fitted, tmp_path):
         folder = fitted.save(tmp_path / "m")
-        assert sorted(p.name for p in folder.iterdir()) == ["model.json", "weights.safetensors"]
+        assert sorted(p.name for p in folder.iterdir()) == ["model.json", weights_of(folder).name]
+        fitted.save(folder)
+        assert len(list(folder.iterdir())) == 2
+
+    @pytest.mark.parametrize("method", ["write_text", "write_bytes"])
+    def test_a_save_that_fails_leaves_the_old_model(self, fitted, tmp_path, monkeypatch, method):
+        folder = fitted.save(tmp_path / "m")
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        other = tiny(random_state=1).fit(make_frame())
+
+        def full_disk(*_, **__):
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, full_disk)
+            with pytest.raises(OutputError, match="No space left"):
+                other.save(folder)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
     def test_a_folder_without_a_model(self, tmp_path):
         with pytest.raises(FileFormatError, match=r"model\.json"):
@@ -197,20 +220,22 @@ class TestModelFiles:
             ("model.json", b'{"format": "causalformer-model", "version": 99}'),
             ("model.json", b'{"format": "causalformer-model", "version": 1}'),
             ("model.json", b"\xff\xfe"),
-            ("weights.safetensors", b"junk"),
-            ("weights.safetensors", b""),
+            ("model.json", b"[" * 100_000),
+            ("model.json", b'{"format": "causalformer-model", "version": 1' + b"0" * 5000),
+            ("weights", b"junk"),
+            ("weights", b""),
         ],
     )
     def test_foreign_or_damaged_files_give_a_clear_error(self, fitted, tmp_path, name, content):
         folder = fitted.save(tmp_path / "m")
-        (folder / name).write_bytes(content)
+        (weights_of(folder) if name == "weights" else folder / name).write_bytes(content)
         with pytest.raises(FileFormatError, match="m"):
             CausalFormer.load(folder)
 
     def test_weights_of_another_model_are_noticed(self, fitted, tmp_path):
         folder = fitted.save(tmp_path / "m")
         other = tiny(random_state=1).fit(make_frame()).save(tmp_path / "other")
-        (folder / "weights.safetensors").write_bytes((other / "weights.safetensors").read_bytes())
+        weights_of(folder).write_bytes(weights_of(other).read_bytes())
         with pytest.raises(FileFormatError, match="does not belong"):
             CausalFormer.load(folder)
 
@@ -220,6 +245,26 @@ class TestModelFiles:
         facts["settings"]["n_heads"] = 3
         (folder / "model.json").write_text(json.dumps(facts))
         with pytest.raises(FileFormatError, match="damaged model"):
+            CausalFormer.load(folder)
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("weights_sha256", "../../" + "0" * 58),
+            ("weights_sha256", "0" * 64),
+            ("weights_sha256", None),
+            ("names", 3),
+            ("names", []),
+            ("history", []),
+            ("parameters", {}),
+            ("graph", {"format": "other"}),
+        ],
+    )
+    def test_hostile_facts_are_refused(self, fitted, tmp_path, key, value):
+        folder = fitted.save(tmp_path / "m")
+        facts = json.loads((folder / "model.json").read_text())
+        (folder / "model.json").write_text(json.dumps(facts | {key: value}))
+        with pytest.raises(FileFormatError):
             CausalFormer.load(folder)
 
 

@@ -207,6 +207,21 @@ class TestCheckpoint:
         with pytest.raises(FileFormatError, match=r"state\.safetensors"):
             run(checkpoint=CheckpointFile(path, "x"))
 
+    @pytest.mark.parametrize("place", [-1, -200, 300])
+    def test_one_wrong_byte_is_noticed(self, tmp_path, place):
+        path = tmp_path / "state.safetensors"
+        self.interrupted_after(3, path)
+        content = bytearray(path.read_bytes())
+        content[place] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(FileFormatError, match=r"state\.safetensors"):
+            run(checkpoint=CheckpointFile(path, "x"))
+
+    def test_the_first_epoch_is_kept_however_short_the_training(self, tmp_path):
+        path = tmp_path / "state.safetensors"
+        run(checkpoint=CheckpointFile(path, "x", every_seconds=1000))
+        assert path.exists()
+
 
 class TestSplit:
     def test_windows_are_views(self):

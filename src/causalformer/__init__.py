@@ -8,6 +8,7 @@
 ('sun', ...)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from causalformer._version import __version__
@@ -15,15 +16,30 @@ from causalformer.errors import CausalFormerError, DataWarning
 from causalformer.graph import CausalGraph, Edge
 
 if TYPE_CHECKING:
+    from causalformer.data import read_series
     from causalformer.estimator import CausalFormer
+    from causalformer.knowledge import PriorKnowledge
 
-__all__ = ["CausalFormer", "CausalFormerError", "CausalGraph", "DataWarning", "Edge", "__version__"]
+__all__ = [
+    "CausalFormer",
+    "CausalFormerError",
+    "CausalGraph",
+    "DataWarning",
+    "Edge",
+    "PriorKnowledge",
+    "__version__",
+    "read_series",
+]
+
+_LAZY = {
+    "CausalFormer": "causalformer.estimator",
+    "PriorKnowledge": "causalformer.knowledge",
+    "read_series": "causalformer.data",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Import the estimator, and torch with it, only when it is asked for."""
-    if name == "CausalFormer":
-        from causalformer.estimator import CausalFormer
-
-        return CausalFormer
+    """Import what takes time, torch above all, only when it is asked for."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'causalformer' has no attribute {name!r}")

@@ -1,5 +1,9 @@
-"""The state of a training on disk: one safetensors file, written atomically, no pickle."""
+"""The state of a training on disk: one safetensors file, written atomically, no pickle.
 
+A checksum covers all of it: going on from a damaged state would end in another graph unnoticed.
+"""
+
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +16,7 @@ from causalformer.errors import FileFormatError
 from causalformer.files import write_atomically
 
 _FORMAT = "causalformer-checkpoint"
-_VERSION = "1"
+_VERSION = "2"
 
 
 @dataclass
@@ -39,7 +43,7 @@ def save_state(
     generator: torch.Generator,
 ) -> None:
     """Write everything `load_state` needs to continue as if nothing had happened."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     tensors = {"generator": generator.get_state()}
     tensors |= {f"model/{k}": v for k, v in model.state_dict().items()}
@@ -55,7 +59,9 @@ def save_state(
         "best_epoch": str(state.best_epoch),
     }
     contiguous = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-    write_atomically(path, lambda p: save_file(contiguous, p, metadata=facts))
+    facts["sha256"] = _checksum(contiguous, facts)
+    content = save(contiguous, metadata=facts)
+    write_atomically(path, lambda p: p.write_bytes(content))
 
 
 def load_state(
@@ -72,36 +78,53 @@ def load_state(
     FileFormatError
         If the file is damaged, or belongs to other data or settings.
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            facts = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+    facts, tensors = _read(path)
     if (facts.get("format"), facts.get("version")) != (_FORMAT, _VERSION):
-        raise FileFormatError(f"{path} is not a checkpoint of this version; choose another file")
-    if facts["fingerprint"] != fingerprint:
+        raise FileFormatError(f"{path} is not a checkpoint of this version; delete it")
+    if facts.get("fingerprint") != fingerprint:
         raise FileFormatError(
             f"checkpoint {path} belongs to other data, settings or another seed; "
             "delete it or choose another checkpoint file"
         )
-    model.load_state_dict(_below(tensors, "model"))
-    optimizer_state = optimizer.state_dict()
-    for key, value in _below(tensors, "optimizer").items():
-        index, name = key.split("/")
-        optimizer_state["state"].setdefault(int(index), {})[name] = value
-    optimizer.load_state_dict(optimizer_state)
-    generator.set_state(tensors["generator"])
-    device = next(model.parameters()).device
-    best = {key: value.to(device) for key, value in _below(tensors, "best").items()}
-    return TrainingState(
-        epochs=json.loads(facts["epochs"]),
-        best_loss=float(facts["best_loss"]),
-        best_epoch=int(facts["best_epoch"]),
-        best_weights=best or None,
-    )
+    try:
+        if facts.pop("sha256") != _checksum(tensors, facts):
+            raise ValueError("its checksum is wrong")
+        model.load_state_dict(_below(tensors, "model"))
+        optimizer_state = optimizer.state_dict()
+        for key, value in _below(tensors, "optimizer").items():
+            index, name = key.split("/")
+            optimizer_state["state"].setdefault(int(index), {})[name] = value
+        optimizer.load_state_dict(optimizer_state)
+        generator.set_state(tensors["generator"])
+        device = next(model.parameters()).device
+        best = {key: value.to(device) for key, value in _below(tensors, "best").items()}
+        return TrainingState(
+            epochs=json.loads(facts["epochs"]),
+            best_loss=float(facts["best_loss"]),
+            best_epoch=int(facts["best_epoch"]),
+            best_weights=best or None,
+        )
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            return dict(file.metadata() or {}), tensors
+    except (SafetensorError, OSError) as error:
+        raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+
+
+def _checksum(tensors: dict[str, Tensor], facts: dict[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _below(tensors: dict[str, Tensor], folder: str) -> dict[str, Tensor]:

@@ -1,7 +1,8 @@
 """The default method from a table to a graph: test every cause out of sample, keep what holds."""
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -12,18 +13,27 @@ from numpy.typing import NDArray
 from causalformer.arrays import is_whole
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable, check_usable
-from causalformer.data.scaling import NormalScores, fit_normal_scores
-from causalformer.data.windows import lagged_samples
+from causalformer.data.scaling import (
+    NormalScores,
+    TableScaling,
+    fit_normal_scores,
+    fit_table_scaling,
+    levelled,
+)
+from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.calibrated import detect, new_network
 from causalformer.detect.edges import FoundEdges, found_edges
+from causalformer.detect.filling import fill_between, fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
+from causalformer.detect.samples import make_samples
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
 from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation, explain_slot
 from causalformer.graph import CausalGraph
+from causalformer.knowledge import PriorKnowledge
 from causalformer.model.channels import ChannelNetwork
 from causalformer.model_files import StoredModel
 from causalformer.training import CheckpointFile, Epoch, History
@@ -32,6 +42,7 @@ FloatArray = NDArray[np.float64]
 Instantaneous = bool | Literal["auto"]
 
 _LEAST_SLOTS = 20
+_LEAST_SAMPLES = 10
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,7 @@ class DefaultOptions:
     instantaneous: Instantaneous = "auto"
     stability: int = 0
     n_jobs: int = 1
+    knowledge: PriorKnowledge = field(default_factory=PriorKnowledge)
 
     def __post_init__(self) -> None:
         if self.max_lag != "auto" and not (is_whole(self.max_lag) and self.max_lag >= 1):
@@ -65,21 +77,21 @@ class DefaultOptions:
 
 @dataclass(frozen=True, eq=False)
 class DefaultFit:
-    """What the default method leaves behind."""
+    """What the default method leaves behind.
+
+    Everything is in the order of the user's columns, `names`, but for `model` and `scaling`: their
+    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`).
+    """
 
     settings: DetectorSettings
     names: tuple[str, ...]
-    scaling: NormalScores
+    order: tuple[int, ...]
+    scaling: TableScaling
     model: ChannelNetwork
     history: History
     graph: CausalGraph
     scores: Mapping[str, FloatArray]
     diagnostics: Diagnostics
-
-    @property
-    def n_past(self) -> int:
-        """Slots that a prediction needs before its own."""
-        return self.model.max_lag
 
     def attributes(self) -> dict[str, Any]:
         """Name the results as the estimator shows them."""
@@ -89,24 +101,51 @@ class DefaultFit:
             "diagnostics_": self.diagnostics,
         }
 
-    def predict(self, values: FloatArray) -> FloatArray:
-        """Predict every slot that has enough past, in the units of the data."""
-        past, _ = lagged_samples(self._scaled(values), self.model.max_lag)
-        with torch.no_grad():
-            predicted = [self.model(part).mean(1).cpu().numpy() for part in past.split(1024)]
-        return self.scaling.undo(np.concatenate(predicted).astype(np.float64))
+    def predict(self, table: SeriesTable) -> FloatArray:
+        """Predict every slot that has enough past, in the units of the data; else NaN.
 
-    def explain(self, values: FloatArray, slot: int) -> LocalExplanation:
+        Missing past values are predicted from the past before them.
+        """
+        check_usable(table, min_slots=self.model.max_lag + 1, option="max_lag", missing_ok=True)
+        max_lag = self.model.max_lag
+        table = table.select(self._inner_names)
+        predicted = np.full(table.values.shape, np.nan)
+        slot = slots_with_past(table.segments, max_lag)
+        past, _ = lagged_samples(torch.from_numpy(self._filled(table)), max_lag)
+        predicted[slot] = self._predict(past[slot - max_lag])
+        return self.scaling.undo(predicted, table)[:, np.argsort(self.order)]
+
+    def explain(self, table: SeriesTable, slot: int) -> LocalExplanation:
         """Share the prediction of one slot among the past values it rests on."""
-        return explain_slot(self.model, self._scaled(values), values, slot, self.names)
+        table = table.select(self._inner_names)
+        first = max(s.start for s in table.segments if s.start <= max(slot, 0))
+        scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
+        inner = explain_slot(self.model, scores, table.values, slot, table.names, first)
+        return inner.in_order(self.names)
 
-    def _scaled(self, values: FloatArray) -> torch.Tensor:
-        device = next(self.model.parameters()).device
-        return torch.from_numpy(self.scaling.apply(values)).to(device, torch.float32)
+    @property
+    def _inner_names(self) -> list[str]:
+        return [self.names[i] for i in self.order]
+
+    def _filled(self, table: SeriesTable) -> FloatArray:
+        scores = self.scaling.apply(table)
+        if not np.isnan(scores).any():
+            return scores
+        return fill_from_past(scores, table.segments, self.model.max_lag, self._predict)
+
+    def _predict(self, past: torch.Tensor) -> FloatArray:
+        weights = next(self.model.parameters())
+        with torch.no_grad():
+            parts = [self.model(part.to(weights)).mean(1).cpu() for part in past.split(1024)]
+        return torch.cat(parts).double().numpy()
 
     def stored(self) -> dict[str, Any]:
         """Give the parts that `StoredModel` keeps."""
-        arrays = {"scaling.ordered": self.scaling.ordered}
+        arrays: dict[str, NDArray[Any]] = {
+            "scaling.ordered": self.scaling.normal.ordered,
+            "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
+            "order": np.array(self.order, dtype=np.float64),
+        }
         arrays |= {f"scores.{name}": matrix for name, matrix in self.scores.items()}
         arrays |= {f"diagnostics.{k}": v for k, v in self.diagnostics.arrays().items()}
         return {"weights": self.model.state_dict(), "arrays": arrays}
@@ -127,6 +166,8 @@ class DefaultFit:
             names=stored.names,
             r2=stored.arrays["diagnostics.r2"],
             better_than_linear=stored.arrays["diagnostics.better_than_linear"],
+            observed=stored.arrays["diagnostics.observed"],
+            counted=stored.arrays["diagnostics.counted"],
             max_lag=max_lag,
             max_lag_reason=str(stored.graph.metadata.get("max_lag_reason", "")),
             warnings=tuple(stored.graph.metadata.get("warnings", ())),
@@ -134,7 +175,11 @@ class DefaultFit:
         return cls(
             settings=settings,
             names=stored.names,
-            scaling=NormalScores(stored.arrays["scaling.ordered"]),
+            order=tuple(map(int, stored.arrays["order"])),
+            scaling=TableScaling(
+                NormalScores(stored.arrays["scaling.ordered"]),
+                bool(stored.arrays["scaling.by_run"]),
+            ),
             model=model.eval(),
             history=stored.history,
             graph=stored.graph,
@@ -155,63 +200,116 @@ def fit_default(
     on_epoch: Callable[[Epoch], object] | None = None,
 ) -> DefaultFit:
     """Discover the graph of a table; see `causalformer.detect.calibrated` for the steps."""
-    check_usable(table, min_slots=2)
+    check_usable(table, min_slots=2, missing_ok=True)
     if table.n_slots < _LEAST_SLOTS:
         raise DataError(
             f"{table.source} has {table.n_slots} rows; fewer than {_LEAST_SLOTS} cannot be tested "
             "out of sample: give more rows"
         )
-    scaling = fit_normal_scores(table.values)
-    scores = scaling.apply(table.values)
+    order = canonical_order(table)
+    given, table = table, table.select([table.names[i] for i in order])
+    scaling = fit_table_scaling(table)
+    scores = replace(table, values=scaling.apply(table))
     choice = _max_lag(options, scores)
+    n_samples = len(slots_with_past(table.segments, choice.max_lag))
+    if n_samples < _LEAST_SAMPLES:
+        raise DataError(
+            f"{table.source}: {n_samples} rows have {choice.max_lag} rows of their own recording "
+            f"before them, at least {_LEAST_SAMPLES} are needed; choose a smaller max_lag, or give "
+            "longer recordings"
+        )
+    longest = max((edge.lag or 0 for edge in options.knowledge.required), default=0)
+    if choice.lowered and longest > choice.max_lag:
+        raise SettingsError(
+            f"a required edge has lag {longest}, but max_lag was {choice.reason}; give more rows, "
+            "or leave out series"
+        )
+    known = options.knowledge.resolve(table.names, choice.max_lag)
+    allowed = known.allowed[..., 1:]
     with fast_small_steps(device, table.n_series):
-        model, history, evidence = detect(
-            scores,
+        samples = make_samples(
+            scores.values,
+            table.segments,
+            table.run_of_slot,
             choice.max_lag,
+            settings.n_folds,
+            device,
+        )
+        model, history, evidence = detect(
+            samples,
             settings,
+            allowed,
             random_state=random_state,
-            device=device,
             checkpoint=checkpoint,
             on_epoch=on_epoch,
         )
-    within = instantaneous_evidence(table.values)
-    found = found_edges(evidence, within, scores, options.alpha, settings, options.instantaneous)
+    within = instantaneous_evidence(
+        levelled(table) if scaling.by_run else table.values, table.segments
+    )
+    found = found_edges(evidence, within, known, options.alpha, settings, options.instantaneous)
     frequency = None
     if options.stability:
         frequency = edge_frequency(
-            scores,
-            choice.max_lag,
+            samples,
             settings,
+            allowed,
             options.alpha,
             n_refits=options.stability,
             n_jobs=options.n_jobs,
             random_state=random_state,
         )
-    diagnostics = diagnose(table, scores, found, choice)
+    diagnostics = diagnose(given, scores, found, choice)
     facts = {
         **metadata,
+        "n_slots": table.n_slots,
+        "n_recordings": len(table.recordings()),
+        "n_segments": len(table.segments),
+        "missing_share": round(float(table.missing.mean()), 6),
         "max_lag_used": choice.max_lag,
         "max_lag_reason": choice.reason,
         "warnings": list(diagnostics.warnings),
     }
+    back = np.argsort(order)
+    at = np.ix_(back, back)
     return DefaultFit(
         settings=settings,
-        names=table.names,
+        names=given.names,
+        order=order,
         scaling=scaling,
         model=model,
         history=history,
-        graph=found.graph(table.names, facts, frequency),
-        scores=_score_matrices(found),
+        graph=CausalGraph(given.names, found.edges(table.names, frequency), facts),
+        scores={name: m[at] for name, m in _score_matrices(found).items()},
         diagnostics=diagnostics,
     )
 
 
-def _max_lag(options: DefaultOptions, scores: FloatArray) -> LagChoice:
+def canonical_order(table: SeriesTable) -> tuple[int, ...]:
+    """Put the series in an order that follows from their ranks alone.
+
+    Random initial weights belong to positions. In this order neither the order of the columns nor
+    their names or units change the graph.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 5.0], [3.0, 4.0], [2.0, 3.0]])
+    >>> ab, ba = SeriesTable(x, ("a", "b")), SeriesTable(10 * x[:, ::-1], ("b", "a"))
+    >>> [[t.names[i] for i in canonical_order(t)] for t in (ab, ba)]
+    [['b', 'a'], ['b', 'a']]
+    """
+    scores = fit_normal_scores(table.values).apply(table.values)
+    digests = [hashlib.sha256(column.tobytes()).digest() for column in scores.T]
+    return tuple(sorted(range(table.n_series), key=digests.__getitem__))
+
+
+def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
     if options.max_lag == "auto":
-        choice = suggest_max_lag(scores)
+        choice = suggest_max_lag(fill_between(scores.values, scores.segments), scores.segments)
     else:
         choice = LagChoice(int(options.max_lag), "chosen by the user")
-    return affordable(choice, *scores.shape)
+    n_observed = int((~scores.missing).sum(axis=0).mean())
+    n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
+    return affordable(choice, max(1, n_observed - n_lost), scores.n_series)
 
 
 def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:

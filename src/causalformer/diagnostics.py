@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.data import SeriesTable
+from causalformer.data.quality import inspect
 from causalformer.detect.edges import FoundEdges
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.errors import DataWarning
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+_SAID = ("collinear", "categorical", "stationarity", "missing")  # the rest is said on reading
 _FEW_SLOTS = 100
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
 _SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
@@ -36,6 +38,11 @@ class Diagnostics:
         Held-out share of each series' variance that its past and that of the others predict.
     better_than_linear : array
         By which share the held-out error is below that of a linear model; negative if above.
+    observed : array
+        Share of each series' slots that were observed.
+    counted : array
+        Slots that counted when each series was tested as an effect: observed, with enough past,
+        and with the past values it hangs on observed, too.
     max_lag : int
         The number of lags in use.
     max_lag_reason : str
@@ -47,13 +54,20 @@ class Diagnostics:
     names: tuple[str, ...]
     r2: FloatArray
     better_than_linear: FloatArray
+    observed: FloatArray
+    counted: FloatArray
     max_lag: int
     max_lag_reason: str
     warnings: tuple[str, ...]
 
     def arrays(self) -> dict[str, FloatArray]:
         """Give the numbers by name."""
-        return {"r2": self.r2, "better_than_linear": self.better_than_linear}
+        return {
+            "r2": self.r2,
+            "better_than_linear": self.better_than_linear,
+            "observed": self.observed,
+            "counted": self.counted,
+        }
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per series."""
@@ -63,20 +77,28 @@ class Diagnostics:
 
 
 def diagnose(
-    table: SeriesTable,
-    scores: FloatArray,
-    found: FoundEdges,
-    choice: LagChoice,
+    table: SeriesTable, scores: SeriesTable, found: FoundEdges, choice: LagChoice
 ) -> Diagnostics:
-    """Collect figures and warnings; every warning is also issued as a `DataWarning`."""
+    """Collect figures and warnings; every warning is also issued as a `DataWarning`.
+
+    `scores` and `found` may have the series in another order than `table`.
+    """
     removal = found.evidence.removal
-    variance = scores[choice.max_lag :].var(axis=0)
+    variance = np.nanvar(scores.values[choice.max_lag :], axis=0)
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
-    said = tuple(_warnings(table, scores, r2, found, choice))
+    said = tuple(_warnings(table, scores.select(table.names).values, r2, found, choice))
     for text in said:
         warnings.warn(text, DataWarning, stacklevel=4)
+    at = [scores.names.index(name) for name in table.names]
     return Diagnostics(
-        table.names, r2, removal.better_than_linear, choice.max_lag, choice.reason, said
+        names=table.names,
+        r2=r2[at],
+        better_than_linear=removal.better_than_linear[at],
+        observed=1.0 - table.missing.mean(axis=0),
+        counted=np.diag(removal.n_together)[at],
+        max_lag=choice.max_lag,
+        max_lag_reason=choice.reason,
+        warnings=said,
     )
 
 
@@ -96,8 +118,10 @@ def _warnings(
         )
     elif n_slots < _FEW_SLOTS:
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
+    said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
     halves = scores[: n_slots // 2], scores[n_slots // 2 :]
-    shift = np.abs(halves[0].mean(0) - halves[1].mean(0))
+    means = [np.nansum(half, axis=0) / (~np.isnan(half)).sum(axis=0).clip(1) for half in halves]
+    shift = np.abs(means[0] - means[1])
     moved = [name for name, s in zip(table.names, shift, strict=True) if s > _SHIFT]
     if moved:
         said.append(
@@ -123,8 +147,9 @@ def hidden_drivers_likely(found: FoundEdges) -> bool:
 
     removal = found.evidence.removal
     correlation = removal.residual_correlation
-    squared = correlation[np.triu_indices(len(correlation), 1)] ** 2
+    pairs = np.triu_indices(len(correlation), 1)
     # by chance each n r² follows a chi-square law; in short series that alone exceeds _SHARED
-    p_value = chdtrc(len(squared), removal.n_slots * squared.sum())
+    statistic = (removal.n_together * correlation**2)[pairs].sum()
+    p_value = chdtrc(len(pairs[0]), statistic)
     beyond_chance = removal.shared > _SHARED and p_value < _SHARED_P
     return bool(beyond_chance and not found.within.any())

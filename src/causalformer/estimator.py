@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from causalformer._version import __version__
 from causalformer.arrays import is_whole
 from causalformer.config import DEFAULT, DetectorSettings, resolve_settings
-from causalformer.data import SeriesTable, check_usable, read_series
+from causalformer.data import SeriesTable, read_series
+from causalformer.data.imputation import Missing, impute
 from causalformer.default import DefaultFit, DefaultOptions, fit_default
 from causalformer.devices import choose_device
 from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation
+from causalformer.knowledge import PriorKnowledge, read_knowledge
 from causalformer.model_files import StoredModel, load_model, save_model
 from causalformer.paper import PaperFit, fit_paper
 from causalformer.training import CheckpointFile, Epoch
@@ -52,6 +54,12 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         Refits on block-bootstrap samples; each edge then carries the share that found it, too.
     n_jobs : int
         Processes for the refits; the result does not depend on it.
+    missing : {"mask", "interpolate", "previous", "mean"}
+        What to do about missing values (NaN). ``"mask"``: nothing is learned from them or judged
+        by them. The others fill them in first; see `causalformer.data.imputation.impute`.
+    knowledge : PriorKnowledge, mapping or path, optional
+        Edges that must or cannot be, tiers, series that only cause or only are driven; see
+        `causalformer.knowledge.PriorKnowledge`. The graph respects it.
     settings : mapping, optional
         Single settings that replace the preset's, for example ``{"window": 8}``; see
         `causalformer.config.Settings` and, for the default, `causalformer.config.DetectorSettings`.
@@ -104,6 +112,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         instantaneous: bool | Literal["auto"] = "auto",
         stability: int = 0,
         n_jobs: int = 1,
+        missing: Missing = "mask",
+        knowledge: PriorKnowledge | Mapping[str, Any] | str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
         random_state: int = 0,
         device: str = "auto",
@@ -116,13 +126,15 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         self.instantaneous = instantaneous
         self.stability = stability
         self.n_jobs = n_jobs
+        self.missing = missing
+        self.knowledge = knowledge
         self.settings = settings
         self.random_state = random_state
         self.device = device
         self.checkpoint = checkpoint
         self.on_epoch = on_epoch
 
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: None = None, *, group: str | None = None) -> Self:  # noqa: ARG002
         """Train on ``X`` and build the causal graph.
 
         Parameters
@@ -131,6 +143,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             One column per series, one row per time slot; see `causalformer.data.read_series`.
         y : None
             Ignored; here for scikit-learn's sake.
+        group : str, optional
+            The column that says which recording (subject, run) a row belongs to.
 
         Returns
         -------
@@ -141,7 +155,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         settings = resolve_settings(self.preset, self.settings)
         device = choose_device(self.device)
         options = self._options()
-        table = read_series(X)
+        table = impute(read_series(X, group=group), self.missing)
         common: dict[str, Any] = {
             "random_state": _plain(self.random_state),
             "device": device,
@@ -157,27 +171,24 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         if isinstance(settings, DetectorSettings):
             self._keep(fit_default(table, options, settings, **common), table)
         else:
-            self._keep(fit_paper(table, settings, **common))
+            self._keep(fit_paper(table, settings, options.knowledge, **common))
         return self
 
-    def predict(self, X: Any) -> "pd.DataFrame":
+    def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.
 
-        The first rows have too little past for a prediction (NaN).
+        The first rows of each recording have too little past for a prediction (NaN). If the model
+        was fitted to several recordings freed from their own level, the level of each recording is
+        that of all its rows.
         """
         import pandas as pd
 
         check_is_fitted(self, "model_")
-        table = self._same_series(X)
-        n_past = self._fit.n_past
-        check_usable(
-            table, min_slots=n_past + 1, option="max_lag" if self.preset == DEFAULT else "window"
-        )
-        predicted = np.full(table.values.shape, np.nan)
-        predicted[n_past:] = self._fit.predict(table.values)
+        table = impute(self._same_series(X, group), self.missing)
+        predicted = self._fit.predict(table)
         return pd.DataFrame(predicted, columns=list(table.names), index=table.time)
 
-    def explain(self, at: Any, X: Any = None) -> LocalExplanation:
+    def explain(self, at: Any, X: Any = None, *, group: str | None = None) -> LocalExplanation:
         """Say which past values of which series drove the prediction at a time slot.
 
         Parameters
@@ -186,6 +197,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             Row number, or an entry of the time column.
         X : frame, array, path or SeriesTable, optional
             The series; those of `fit` unless given.
+        group : str, optional
+            The column of `X` that says which recording a row belongs to.
 
         Returns
         -------
@@ -197,10 +210,10 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             raise SettingsError(
                 f"explain needs the default method; this model has the preset {self.preset!r}"
             )
-        table = self._table if X is None else self._same_series(X)
+        table = self._table if X is None else impute(self._same_series(X, group), self.missing)
         if table is None:
             raise DataError("a loaded model does not hold the series: give them as explain(at, X)")
-        return self._fit.explain(table.values, _slot(table, at))
+        return self._fit.explain(table, _slot(table, at))
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to a folder: JSON and safetensors, never pickle."""
@@ -236,30 +249,38 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
 
     def _options(self) -> DefaultOptions:
         return DefaultOptions(
-            self.max_lag, self.alpha, self.instantaneous, self.stability, self.n_jobs
+            self.max_lag,
+            self.alpha,
+            self.instantaneous,
+            self.stability,
+            self.n_jobs,
+            read_knowledge(self.knowledge),
         )
 
     def _parameters(self) -> dict[str, Any]:
         """Give the constructor's arguments that decide the result, besides the settings."""
-        if self.preset != DEFAULT:
-            return {"preset": self.preset, "random_state": _plain(self.random_state)}
-        names = ("preset", "max_lag", "alpha", "instantaneous", "stability", "random_state")
-        return {name: _plain(getattr(self, name)) for name in names}
+        names = ["preset", "random_state", "missing"]
+        if self.preset == DEFAULT:
+            names += ["max_lag", "alpha", "instantaneous", "stability"]
+        known = read_knowledge(self.knowledge)
+        told = {} if known == PriorKnowledge() else {"knowledge": known.to_dict()}
+        return {name: _plain(getattr(self, name)) for name in names} | told
 
-    def _same_series(self, X: Any) -> SeriesTable:
-        table = read_series(X)
-        if table.names != self.names_:
+    def _same_series(self, X: Any, group: str | None) -> SeriesTable:
+        table = read_series(X, group=group)
+        if sorted(table.names) != sorted(self.names_):
             raise DataError(
                 f"the columns are {list(table.names)}, but the model was fitted to "
-                f"{list(self.names_)}; give the same columns in the same order"
+                f"{list(self.names_)}; give the same columns"
             )
-        return table
+        return table.select(self.names_)
 
     def _checkpoint_file(self, table: SeriesTable) -> CheckpointFile | None:
         if self.checkpoint is None:
             return None
         settings = resolve_settings(self.preset, self.settings).model_dump()
-        facts = [settings, self._parameters(), list(table.names), list(table.values.shape)]
+        shape = [table.names, table.values.shape, table.starts, table.runs]
+        facts = [settings, self._parameters(), *shape]
         digest = hashlib.sha256(json.dumps(facts, default=str).encode())
         digest.update(np.ascontiguousarray(table.values).tobytes())
         return CheckpointFile(Path(self.checkpoint), digest.hexdigest())

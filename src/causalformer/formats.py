@@ -221,15 +221,21 @@ def to_csv(graph: "CausalGraph") -> str:
     """
     names = columns(graph)
     rows = ([_csv_value(getattr(edge, name)) for name in names] for edge in graph.edges)
-    return "".join(map(_csv_line, (names, *rows)))
+    return "".join(map(csv_line, (names, *rows)))
 
 
 def _csv_value(value: Any) -> Any:
     return "" if value != value else value
 
 
-def _csv_line(values: Sequence[object]) -> str:
-    """One CSV line that ends with a newline; a lone carriage return is quoted, too."""
+def csv_line(values: Sequence[object]) -> str:
+    r"""Return one CSV line that ends with a newline; a lone carriage return is quoted, too.
+
+    Examples
+    --------
+    >>> csv_line(["a", "b, c", "d\re", 0.5])
+    'a,"b, c","d\re",0.5\n'
+    """
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\r\n").writerow(values)
     return stream.getvalue().removesuffix("\r\n") + "\n"

@@ -1,12 +1,15 @@
-"""Fitted models on disk: ``model.json`` beside ``weights.safetensors``; no pickle anywhere.
+"""Fitted models on disk: ``model.json`` beside the weights it names; no pickle anywhere.
 
-``model.json`` carries the checksum of the weights it belongs to, so that a folder in which only
-one of the two files was replaced is noticed.
+The weights stand in a file named by their checksum, which ``model.json`` carries: a new model can
+be written beside an old one and takes over, whole, at the moment in which ``model.json`` is moved
+into place. What was damaged or exchanged since is noticed.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,15 +21,16 @@ from torch import Tensor
 
 from causalformer._version import __version__
 from causalformer.errors import FileFormatError
-from causalformer.files import write_atomically, write_text
+from causalformer.files import read_text, remove_unfinished, write_atomically
 from causalformer.graph import CausalGraph
 from causalformer.training import Epoch, History
 
 Fit = TypeVar("Fit")
 
 FORMAT = "causalformer-model"
-VERSION = 2
+VERSION = 3
 _NETWORK, _ARRAY = "network.", "array."
+_CHECKSUM = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,27 +47,42 @@ class StoredModel:
 
 
 def save_model(folder: str | Path, model: StoredModel) -> Path:
-    """Write the model; each of the two files appears whole or not at all."""
+    """Write the model; until it is whole, an older one in the folder stays as it was."""
     from safetensors.torch import save
 
     folder = Path(folder)
     tensors = {_NETWORK + k: v.detach().cpu().contiguous() for k, v in model.weights.items()}
     tensors |= {_ARRAY + k: torch.from_numpy(np.array(v)) for k, v in model.arrays.items()}
     content = save(tensors)
+    checksum = hashlib.sha256(content).hexdigest()
     facts = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": __version__,
-        "weights_sha256": hashlib.sha256(content).hexdigest(),
+        "weights_sha256": checksum,
         "parameters": model.parameters,
         "settings": model.settings,
         "names": list(model.names),
         "history": model.history.to_dict(),
         "graph": json.loads(model.graph.to_json()),
     }
-    write_atomically(folder / "weights.safetensors", lambda p: p.write_bytes(content))
-    write_text(folder / "model.json", json.dumps(facts, indent=1, ensure_ascii=False))
+    text = json.dumps(facts, indent=1, ensure_ascii=False)
+    weights = _weights(folder, checksum)
+
+    def write(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")  # if there is no room, no weights are left
+        write_atomically(weights, lambda p: p.write_bytes(content))
+
+    remove_unfinished(folder)
+    write_atomically(folder / "model.json", write)
+    for older in set(folder.glob("weights-*.safetensors")) - {weights}:
+        with suppress(OSError):
+            older.unlink()
     return folder
+
+
+def _weights(folder: Path, checksum: str) -> Path:
+    return folder / f"weights-{checksum[:16]}.safetensors"
 
 
 def load_model(folder: str | Path, restore: Callable[[StoredModel], Fit]) -> Fit:
@@ -77,7 +96,7 @@ def load_model(folder: str | Path, restore: Callable[[StoredModel], Fit]) -> Fit
     folder = Path(folder)
     facts = _facts(folder / "model.json")
     try:
-        tensors = _tensors(folder / "weights.safetensors", facts["weights_sha256"])
+        tensors = _tensors(folder, facts["weights_sha256"])
         stored = StoredModel(
             parameters=dict(facts["parameters"]),
             settings=dict(facts["settings"]),
@@ -88,10 +107,10 @@ def load_model(folder: str | Path, restore: Callable[[StoredModel], Fit]) -> Fit
             arrays={k: v.numpy() for k, v in _below(tensors, _ARRAY).items()},
         )
         return restore(stored)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, FileFormatError):
-            raise
-        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    except FileFormatError:
+        raise
+    except Exception as error:  # the content may be anything, and so may what it breaks
+        reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
         raise FileFormatError(
             f"{folder} is a damaged model ({reason}); save it again or restore it from a copy"
         ) from error
@@ -102,28 +121,28 @@ def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _facts(path: Path) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileFormatError(
-            f"cannot read {path} ({error.strerror}); give a folder that save() has written"
-        ) from error
-    except ValueError as error:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is not JSON ({error}); the model is damaged") from error
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise FileFormatError(f"{path} is not a causalformer model")
     if facts.get("version") != VERSION:
         raise FileFormatError(
             f"{path} has format version {facts.get('version')!r}, this is causalformer "
-            f"{__version__} which reads version {VERSION}; update causalformer"
+            f"{__version__} which reads version {VERSION}; save it again with this release"
         )
     return facts
 
 
-def _tensors(path: Path, checksum: str) -> dict[str, Tensor]:
+def _tensors(folder: Path, checksum: str) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
+    if not _CHECKSUM.fullmatch(checksum):  # it becomes part of a path
+        raise ValueError("weights_sha256 is no checksum")
+    path = _weights(folder, checksum)
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from causalformer.errors import DataError
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def check_names(names: Sequence[str], source: str) -> None:
@@ -37,7 +39,7 @@ def check_names(names: Sequence[str], source: str) -> None:
         places.setdefault(name, []).append(str(i + 1))
     repeated = {name: columns for name, columns in places.items() if len(columns) > 1}
     if repeated:
-        found = (f"{name!r} (columns {', '.join(columns)})" for name, columns in repeated.items())
+        found = (f"{name!r} (columns {listed(columns)})" for name, columns in repeated.items())
         raise DataError(
             f"{source}: names given more than once: {listed(found)}; "
             "rename them, or pass other `names`"

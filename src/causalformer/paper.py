@@ -12,11 +12,13 @@ from torch import Tensor
 from causalformer.config import Settings
 from causalformer.data import SeriesTable, check_usable
 from causalformer.data.scaling import Scaling, fit_scaling
-from causalformer.data.windows import sliding_windows, split_by_time
+from causalformer.data.windows import sliding_windows, slots_with_past, split_by_time
 from causalformer.detect.clustering import check_clusters, select_by_clusters
 from causalformer.devices import fast_small_steps
+from causalformer.errors import DataError
 from causalformer.explain.scores import causal_scores
-from causalformer.graph import CausalGraph
+from causalformer.graph import CausalGraph, Edge
+from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.model import CausalityAwareTransformer
 from causalformer.model.loss import penalised_loss
 from causalformer.model_files import StoredModel
@@ -38,11 +40,6 @@ class PaperFit:
     scores: FloatArray
     lag_scores: FloatArray
 
-    @property
-    def n_past(self) -> int:
-        """Slots that a prediction needs before its own."""
-        return self.settings.window - 1
-
     def attributes(self) -> dict[str, Any]:
         """Name the results as the estimator shows them."""
         return {
@@ -51,13 +48,16 @@ class PaperFit:
             "lag_scores_": self.lag_scores,
         }
 
-    def predict(self, values: FloatArray) -> FloatArray:
-        """Predict the last slot of every window, in the units of the data."""
+    def predict(self, table: SeriesTable) -> FloatArray:
+        """Predict the last slot of every complete window, in the units of the data; else NaN."""
+        check_usable(table, min_slots=self.settings.window, option="window", missing_ok=True)
         device = next(self.model.parameters()).device
-        windows = _windows(values, self.scaling, self.settings, device)
+        windows, slot = _windows(table, self.scaling, self.settings, device)
+        predicted = np.full(table.values.shape, np.nan)
         with torch.no_grad():
             last = [self.model(x)[..., -1].cpu().numpy() for x in windows.split(1024)]
-        return self.scaling.undo(np.concatenate(last))
+        predicted[slot] = self.scaling.undo(np.concatenate(last))
+        return predicted
 
     def stored(self) -> dict[str, Any]:
         """Give the parts that `StoredModel` keeps."""
@@ -96,6 +96,7 @@ class PaperFit:
 def fit_paper(
     table: SeriesTable,
     settings: Settings,
+    knowledge: PriorKnowledge,
     *,
     random_state: int,
     device: torch.device,
@@ -104,11 +105,12 @@ def fit_paper(
     on_epoch: Callable[[Epoch], object] | None = None,
 ) -> PaperFit:
     """Train the causality-aware transformer and read its graph."""
-    check_usable(table, min_slots=settings.window + 1, option="window")
+    check_usable(table, min_slots=settings.window + 1, option="window", missing_ok=True)
+    known = knowledge.resolve(table.names, settings.window)
     check_clusters(settings.n_clusters, table.n_series)
     scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
     with fast_small_steps(device, table.n_series):
-        windows = _windows(table.values, scaling, settings, device)
+        windows, _ = _windows(table, scaling, settings, device, least=2)
         generator = torch.Generator().manual_seed(random_state)
         level = float(windows.mean())
         model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
@@ -126,14 +128,46 @@ def fit_paper(
     chosen = select_by_clusters(
         scores.pair, settings.n_clusters, settings.top_clusters, random_state
     )
-    graph = CausalGraph.from_arrays(
-        table.names, chosen, scores.lag.argmax(axis=-1), scores.pair, metadata=metadata
+    main_lag = _allowed_lag(scores.lag, known)
+    found = CausalGraph.from_arrays(
+        table.names,
+        chosen & known.allowed.any(axis=-1) | known.required,
+        main_lag,
+        scores.pair,
     )
+    further = tuple(
+        Edge(table.names[j], table.names[i], int(lag), scores.pair[j, i])
+        for j, i, lag in np.argwhere(known.required_lags)
+        if lag != main_lag[j, i]
+    )
+    graph = CausalGraph(table.names, (*found, *further), metadata)
     return PaperFit(settings, table.names, scaling, model, history, graph, scores.pair, scores.lag)
 
 
+def _allowed_lag(lag_scores: FloatArray, known: KnownGraph) -> NDArray[np.int64]:
+    """Take the lag with the highest score among those that are required, else allowed."""
+    required = known.required_lags.any(axis=-1, keepdims=True)
+    usable = np.where(required, known.required_lags, known.allowed)
+    return np.asarray(np.where(usable, lag_scores, -np.inf).argmax(axis=-1))
+
+
 def _windows(
-    values: FloatArray, scaling: Scaling, settings: Settings, device: torch.device
-) -> Tensor:
-    scaled = torch.from_numpy(scaling.apply(values)).to(device, torch.float32)
-    return sliding_windows(scaled, settings.window)
+    table: SeriesTable, scaling: Scaling, settings: Settings, device: torch.device, least: int = 1
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """Give the windows without a gap or a missing value, and the last slot of each."""
+    n_before = settings.window - 1
+    scaled = torch.from_numpy(scaling.apply(table.values)).to(device, torch.float32)
+    windows = sliding_windows(scaled, settings.window)
+    slot = slots_with_past(table.segments, n_before)
+    if table.missing.any():
+        n_missing = np.cumsum(np.vstack([table.missing[:1] * 0, table.missing]), axis=0)
+        slot = slot[(n_missing[slot + 1] == n_missing[slot - n_before]).all(axis=1)]
+    if len(slot) < least:
+        raise DataError(
+            f"{table.source} has {len(slot)} windows of {settings.window} slots without a gap, but "
+            f"at least {least} are needed; fill the missing values (`missing`), or choose a "
+            "smaller `window`"
+        )
+    if len(slot) < len(windows):
+        windows = windows[torch.from_numpy(slot - n_before).to(device)]
+    return windows, slot

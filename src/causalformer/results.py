@@ -1,10 +1,9 @@
-"""The folder in which one discovery leaves its results: all files of it, or none."""
+"""The folder in which one discovery leaves its results, once all of them are written."""
 
 import csv
 import io
 import json
 import math
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,9 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.errors import FileFormatError, OutputError
-from causalformer.files import read_text, write_text
+from causalformer.files import (
+    UNFINISHED,
+    home_expanded,
+    read_text,
+    remove_unfinished,
+    write_text,
+)
+from causalformer.formats import csv_line
 
 if TYPE_CHECKING:
+    from causalformer.each import EachRecording
     from causalformer.estimator import CausalFormer
     from causalformer.training import History
 
@@ -29,7 +36,8 @@ CHECKPOINT: Final = "checkpoint.safetensors"
 def prepared_folder(folder: str | Path) -> Iterator[Path]:
     """Make a folder and prove that it can be written, before hours of work go into its content.
 
-    If the work fails, folders that were made for it and are still empty are removed.
+    What a killed run left half written in it is removed. If the work fails, folders that were made
+    for it and are still empty are removed, too.
 
     Raises
     ------
@@ -47,13 +55,13 @@ def prepared_folder(folder: str | Path) -> Iterator[Path]:
     >>> (home / "a").exists()
     False
     """
-    folder = Path(folder).expanduser()
+    folder = home_expanded(folder)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
-                pass
+                remove_unfinished(folder)
         except OSError as error:
             reason = error.strerror or str(error)
             raise OutputError(
@@ -69,53 +77,47 @@ def prepared_folder(folder: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """Give an empty folder for files that appear in ``folder`` together, once all are written.
+    """Give an empty folder for files that move into ``folder`` one by one, once all are written.
 
     Raises
     ------
     OutputError
-        If they cannot be written.
+        If they cannot be written; the files of the same names in ``folder`` are as they were.
 
     Examples
     --------
     >>> folder = Path(tempfile.mkdtemp())
     >>> with staged(folder) as stage:
-    ...     _ = write_text(stage / "model" / "a.txt", "whole")
-    >>> (folder / "model" / "a.txt").read_text()
+    ...     _ = write_text(stage / "a.txt", "whole")
+    >>> (folder / "a.txt").read_text()
     'whole'
     """
-    stage = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=folder))
     try:
-        yield stage
-        for file in sorted(path for path in stage.rglob("*") if path.is_file()):
-            target = folder / file.relative_to(stage)
-            target.parent.mkdir(exist_ok=True)
-            file.replace(target)
+        with tempfile.TemporaryDirectory(
+            prefix=UNFINISHED, dir=folder, ignore_cleanup_errors=True
+        ) as stage:
+            yield Path(stage)
+            for file in sorted(Path(stage).iterdir()):
+                file.replace(folder / file.name)
+    except OutputError:
+        raise
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
         reason = error.strerror or str(error)
         raise OutputError(f"cannot write results into {folder}: {reason}") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
-def write_discovery(
-    folder: Path, model: "CausalFormer", run: Mapping[str, Any], *, save_model: bool = False
-) -> None:
+def write_discovery(folder: Path, model: "CausalFormer", run: Mapping[str, Any]) -> None:
     """Write everything that one discovery found into ``folder``.
 
     Parameters
     ----------
     folder : Path
         Receives the graph in the formats of `GRAPH_FILES`, ``scores.csv`` (a matrix, causes down,
-        effects across), ``run.json`` and, if asked for, the fitted model under ``model``.
+        effects across) and ``run.json``.
     model : CausalFormer
         Fitted.
     run : mapping
         What else belongs into ``run.json``, such as source and command.
-    save_model : bool
-        Whether to write the model.
     """
     for name in GRAPH_FILES:
         model.graph_.save(folder / name)
@@ -132,8 +134,19 @@ def write_discovery(
         facts["diagnostics"] = model.diagnostics_.to_frame().to_dict("records")
     text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(folder / "run.json", text + "\n")
-    if save_model:
-        model.save(folder / "model")
+
+
+def write_recordings(folder: Path, each: "EachRecording") -> None:
+    """Write the graphs of single recordings and how far they agree into ``folder``."""
+    agreement = each.agreement()
+    rows = [list(agreement.columns), *agreement.to_numpy().tolist()]
+    write_text(folder / "agreement.csv", "".join(map(csv_line, rows)))
+    graphs = {
+        "graphs": {name: json.loads(graph.to_json()) for name, graph in each.graphs.items()},
+        "refused": dict(each.refused),
+    }
+    text = json.dumps(graphs, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(folder / "recordings.json", text + "\n")
 
 
 def training_summary(history: "History") -> dict[str, Any]:
@@ -163,7 +176,10 @@ def read_scores(path: str | Path, names: Sequence[str]) -> NDArray[np.float64]:
     >>> read_scores(path, ["b", "a"])
     array([[0.25, 0.  ], [1.  , 0.5 ]])
     """
-    rows = [row for row in csv.reader(io.StringIO(read_text(path), newline="")) if row]
+    try:
+        rows = [row for row in csv.reader(io.StringIO(read_text(path), newline="")) if row]
+    except csv.Error as error:
+        raise FileFormatError(f"{path}: broken CSV ({error})") from error
     effects = rows[0][1:] if rows else []
     causes = [row[0] for row in rows[1:]]
     if not (sorted(effects) == sorted(causes) == sorted(names)):
@@ -194,8 +210,5 @@ def without_nan(values: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _scores_text(names: Sequence[str], scores: NDArray[np.float64]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("cause", *names))
-    writer.writerows((name, *row) for name, row in zip(names, scores.tolist(), strict=True))
-    return stream.getvalue()
+    rows = ((name, *row) for name, row in zip(names, scores.tolist(), strict=True))
+    return "".join(map(csv_line, (("cause", *names), *rows)))

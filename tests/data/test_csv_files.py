@@ -84,7 +84,7 @@ class TestHeader:
 
     def test_counted_columns_over_whole_numbers_are_data_with_a_warning(self, write):
         path = write("0,1,2\n5,6,7\n8,9,10\n")
-        with pytest.warns(DataWarning, match="kept as data: pass header=True"):
+        with pytest.warns(DataWarning, match="kept as data: choose `header=True`"):
             made = read_series(path)
         assert made.n_slots == 3
         assert read_series(path, header=True).names == ("0", "1", "2")
@@ -239,6 +239,41 @@ class TestBadText:
     def test_huge_numbers(self, write):
         made = read_series(write("a,b\n123456789012345678901234567890,1e400\n-1,5e-324\n"))
         assert made.values.tolist() == [[123456789012345678901234567890.0, np.inf], [-1.0, 5e-324]]
+
+
+class TestBombs:
+    """Files made to hang or to fill the memory are read or refused at once."""
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a,b\n" + "1" * 100_000 + "x,2\n1,2\n", "column 'a' holds text"),
+            ('a,b\n"' + "1 jan " * 20_000 + '\n",2\n1,2\n', "column 'a' holds text"),
+            ("a,b\n" + "1-1-1 " * 20_000 + ",2\n1,2\n", "column 'a' holds text"),
+            ("a,b\n" + "x" * 1_000_000 + ",2\n1,2\n", "field limit"),
+            ("a,b\n" + '"' * 1_000_001 + ",2\n1,2\n", "quotation mark"),
+            (",".join("x" * 200_000) + "\n", "more than 100000 columns"),
+            ("," * 200_000 + "\n" + "," * 200_000, "more than 100000 columns"),
+            ("a,b\n1,\0\n", "not a text file"),
+        ],
+    )
+    def test_they_are_refused_in_a_short_line(self, write, text, message):
+        with pytest.raises(DataError, match=message) as caught:
+            read_series(write(text))
+        assert len(str(caught.value)) < 500
+
+    def test_many_equal_names_make_a_short_message(self, write):
+        with pytest.raises(DataError, match="and 4995 more") as caught:
+            read_series(write(",".join(["a"] * 5000) + "\n" + ",".join(["1"] * 5000)))
+        assert len(str(caught.value)) < 500
+
+    def test_names_of_many_digits(self, write):
+        names = ("1" * 5000, "abc", "2" * 5000)
+        with pytest.warns(DataWarning, match="taken as the header"):
+            assert read_series(write(",".join(names) + "\n1,2,3\n")).names == names
+
+    def test_many_blank_lines_before_the_first(self, write):
+        assert read_series(write("\n" * 100 + "a,b\n1,2\n")).names == ("a", "b")
 
 
 def test_reading_is_quick(tmp_path):

@@ -88,7 +88,7 @@ class TestArrays:
         ("source", "message"),
         [
             (np.zeros(3), "1 axes"),
-            (np.zeros((2, 2, 2)), "3 axes"),
+            (np.zeros((2, 2, 2, 2)), "4 axes"),
             (np.zeros((2, 2), dtype=complex), "column 'x0' holds complex numbers"),
             (np.array([[1, "a"]], dtype=object), "holds object instead of numbers"),
             (np.array([["a", "b"]]), "instead of numbers"),
@@ -97,6 +97,8 @@ class TestArrays:
             (object(), "instead of numbers"),
             (None, "instead of numbers"),
             ({"a": np.zeros((2, 2)), "b": np.zeros(2)}, "'a' has 2 axes"),
+            ({"a": [10**400, 1], "b": [1, 2]}, "'a' holds a number beyond 1e308"),
+            ({"t": [10**400, 1], "b": [1, 2]}, "'t' holds a number beyond 1e308"),
             (pd.Series([1.0, 2.0]), "one series"),
             (pl.Series([1.0, 2.0]), "one series"),
         ],
@@ -144,10 +146,23 @@ class TestBinaryFiles:
         assert made.names == ("sun", "rain")
         assert made.time is not None
 
-    def test_npz_of_several_tables_is_refused(self, tmp_path):
-        np.savez(tmp_path / "a.npz", train=self.values, test=self.values)
+    def test_npz_of_several_tables_are_recordings(self, tmp_path):
+        np.savez(tmp_path / "a.npz", train=self.values, test=self.values + 1)
+        made = read_series(tmp_path / "a.npz")
+        assert (made.starts, made.runs) == ((0, 3), ("train", "test"))
+        np.testing.assert_array_equal(made.values[3:], self.values + 1)
+        assert made.source.endswith("a.npz")
+
+    def test_npz_of_tables_and_columns_is_refused(self, tmp_path):
+        np.savez(tmp_path / "a.npz", train=self.values, test=self.values[:, 0])
         with pytest.raises(DataError, match="'train' has 2 axes"):
             read_series(tmp_path / "a.npz")
+
+    def test_npy_of_three_axes_are_recordings(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.stack([self.values, self.values + 1]))
+        made = read_series(tmp_path / "a.npy")
+        assert (made.starts, made.runs) == ((0, 3), ("1", "2"))
+        assert made.names == ("x0", "x1")
 
     @pytest.mark.parametrize("index", [None, pd.date_range("2024", periods=3)])
     def test_parquet(self, tmp_path, index):

@@ -61,7 +61,104 @@ class TestSeriesTable:
             SeriesTable(np.zeros(2), ("a", "b"))
 
 
+class TestSegments:
+    def made(self, starts=(0, 5, 7), runs=("anna", "anna", "ben"), **options):
+        values = np.arange(24.0).reshape(12, 2)
+        return table(values, starts=starts, runs=runs, **options)
+
+    def test_there_is_one_segment_unless_something_is_said(self):
+        assert random_table(7).segments == (slice(0, 7),)
+        assert random_table(7).run_of_slot.tolist() == [0] * 7
+        assert list(random_table(7).recordings()) == ["all"]
+
+    def test_segments_and_recordings_of_the_slots(self):
+        assert self.made().segments == (slice(0, 5), slice(5, 7), slice(7, 12))
+        assert self.made().run_of_slot.tolist() == [0] * 7 + [1] * 5
+        assert self.made(runs=()).run_of_slot.tolist() == [0] * 12
+
+    @pytest.mark.parametrize(
+        "starts", [(), (1,), (0, 0), (0, 5, 3), (0, 12), (0, 99), (-1, 0), (5, 0)]
+    )
+    def test_bad_starts_are_named(self, starts):
+        with pytest.raises(DataError, match=r"starts are \(.*0 first, in order, below 12"):
+            self.made(starts=starts, runs=())
+
+    def test_runs_must_fit_the_segments(self):
+        with pytest.raises(DataError, match="2 runs for 3 segments; name one for each"):
+            self.made(runs=("anna", "ben"))
+        with pytest.raises(DataError, match="segments of a run are apart"):
+            self.made(runs=("anna", "ben", "anna"))
+
+    def test_numbers_of_any_kind_are_starts_and_names(self):
+        made = self.made(starts=np.array([0, 5, 7]), runs=[1, 1, 2])
+        assert made.starts == (0, 5, 7)
+        assert all(type(start) is int for start in made.starts)
+        assert made.runs == ("1", "1", "2")
+
+    @pytest.mark.parametrize(
+        ("slots", "starts", "runs"),
+        [
+            (slice(0, 12), (0, 5, 7), ("anna", "anna", "ben")),
+            (slice(3, 9), (0, 2, 4), ("anna", "anna", "ben")),
+            (slice(5, 7), (0,), ("anna",)),
+            (slice(6, None), (0, 1), ("anna", "ben")),
+            (slice(-2, None), (0,), ("ben",)),
+        ],
+    )
+    def test_a_range_of_slots_keeps_the_segments_it_cuts(self, slots, starts, runs):
+        part = self.made(time=np.arange(12)).take(slots)
+        assert (part.starts, part.runs) == (starts, runs)
+        np.testing.assert_array_equal(part.values, self.made().values[slots])
+        np.testing.assert_array_equal(part.time, np.arange(12)[slots])
+
+    def test_every_other_slot_is_no_range(self):
+        with pytest.raises(DataError):
+            self.made().take(slice(0, 12, 2))
+
+    def test_the_head_of_several_segments(self):
+        assert self.made().head(6).starts == (0, 5)
+        assert self.made().head(6).runs == ("anna", "anna")
+        for n_slots in (None, 12, 99):
+            made = self.made()
+            assert made.head(n_slots) is made
+
+    def test_recordings_by_name(self):
+        parts = self.made(source="study").recordings()
+        assert list(parts) == ["anna", "ben"]
+        assert parts["anna"].starts == (0, 5)
+        assert parts["ben"].values.tolist() == self.made().values[7:].tolist()
+        assert parts["ben"].source == "study [ben]"
+        assert all(part.runs == () for part in parts.values())
+
+    def test_a_pickled_table_keeps_its_segments(self):
+        back = pickle.loads(pickle.dumps(self.made(time=np.arange(12))))
+        assert (back.starts, back.runs) == ((0, 5, 7), ("anna", "anna", "ben"))
+
+    def test_missing_values_are_where_nan_is(self):
+        assert table([[1, np.nan], [np.inf, 2]]).missing.tolist() == [[False, True], [False, False]]
+
+
 class TestCheckUsable:
+    def test_missing_values_may_be_allowed(self):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[4:6, 1] = np.nan
+        check_usable(table(values), min_slots=2, missing_ok=True)
+        with pytest.raises(DataError, match="'b' \\(2 missing"):
+            check_usable(table(values), min_slots=2)
+
+    def test_infinite_values_are_never_allowed(self):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[4, 1], values[2, 2] = np.nan, -np.inf
+        with pytest.raises(DataError, match=r"has infinite values in column 'c' \(1 inf.* row 3"):
+            check_usable(table(values), min_slots=2, missing_ok=True)
+
+    @pytest.mark.parametrize("missing_ok", [True, False])
+    def test_a_column_without_values_is_never_allowed(self, missing_ok):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[:, 1] = np.nan
+        with pytest.raises(DataError, match="column 'b' has no value at all; drop it"):
+            check_usable(table(values), min_slots=2, missing_ok=missing_ok)
+
     def test_good_series_pass_in_silence(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -1,8 +1,9 @@
+import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalformer.data.windows import lagged_samples
+from causalformer.data.windows import lagged_samples, slots_with_past
 
 
 @given(n_slots=st.integers(2, 12), n_series=st.integers(1, 3), data=st.data())
@@ -24,3 +25,13 @@ def test_no_past_holds_the_predicted_slot_or_a_later_one(slot, max_lag):
     past, _ = lagged_samples(x, max_lag)
     touched = past.flatten(1).any(dim=1).nonzero()[:, 0] + max_lag
     assert all(slot < predicted <= slot + max_lag for predicted in touched.tolist())
+
+
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6), n_past=st.integers(0, 9))
+def test_slots_with_past_have_it_in_their_own_segment(lengths, n_past):
+    stops = np.cumsum(lengths).tolist()
+    segments = [slice(stop - n, stop) for stop, n in zip(stops, lengths, strict=True)]
+    expected = [t for s in segments for t in range(s.start, s.stop) if t - s.start >= n_past]
+    found = slots_with_past(segments, n_past)
+    assert found.tolist() == expected
+    assert found.dtype == np.int64

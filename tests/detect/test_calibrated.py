@@ -1,17 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from causalformer.config import DetectorSettings
-from causalformer.data.windows import lagged_samples
 from causalformer.detect.calibrated import detect, gather_evidence, lag_weights, train_network
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
-from causalformer.detect.folds import blocked_folds
-from causalformer.detect.granger import granger_tests
+from causalformer.detect.granger import granger_tests, lagged_tests
 from causalformer.explain.channel_relevance import channel_relevance
+from evidence_examples import samples_of
 from small_models import make_channels
 
 TINY = DetectorSettings(max_epochs=3, n_channels=4)
+EVERYTHING = np.ones((3, 3, 2), dtype=bool)
 
 
 def series(n_slots=200):
@@ -23,9 +25,8 @@ def series(n_slots=200):
 
 
 def evidence_of(model, settings, x):
-    past, now = lagged_samples(torch.from_numpy(x).float(), 2)
-    fold = blocked_folds(len(now), settings.n_folds)
-    return past, gather_evidence(model, past, now, fold, settings)
+    samples = samples_of(x, 2, settings.n_folds)
+    return samples.past, gather_evidence(model, samples, settings, EVERYTHING)
 
 
 def network_p(evidence):
@@ -35,7 +36,7 @@ def network_p(evidence):
 def test_linear_tests_count_only_where_the_network_is_hardly_better():
     bent = DetectorSettings(max_epochs=30, n_channels=16)
     x = series(400)
-    _, _, evidence = detect(x, 2, bent, random_state=0)
+    _, _, evidence = detect(samples_of(x, 2), bent, EVERYTHING, random_state=0)
     better = 1 - evidence.removal.error / evidence.removal.linear_error
     assert (better < 0.05).tolist() == [True, False, True]
     linear_p = np.exp(granger_tests(x, 2).log_p)
@@ -44,7 +45,7 @@ def test_linear_tests_count_only_where_the_network_is_hardly_better():
     np.testing.assert_allclose(evidence.p_value[:, [0, 2]], both[:, [0, 2]])
     np.testing.assert_array_equal(evidence.p_value[:, 1], network_p(evidence)[:, 1])
     np.testing.assert_array_equal(evidence.size[:, 1], evidence.effect[:, 1])
-    np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.p_value))
+    np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.p_value, EVERYTHING[..., 0]))
     assert evidence.q_value[0, 1] < 1e-3
 
 
@@ -80,14 +81,14 @@ def test_long_lags_cost_more():
 
 
 def test_what_a_fold_may_not_learn_from_changes_nothing_in_it():
-    x = torch.from_numpy(series(120)).float()
-    past, now = lagged_samples(x, 2)
-    fold = blocked_folds(len(now), 4)
-    elsewhere = now.clone()
-    elsewhere[fold == 1] += 5
+    samples = samples_of(series(120), 2)
+    elsewhere = samples.now.clone()
+    elsewhere[samples.fold == 1] += 5
     kernels = [
-        train_network(past, target, fold, TINY, torch.Generator().manual_seed(0))[0].kernel
-        for target in (now, elsewhere)
+        train_network(
+            replace(samples, now=now), TINY, EVERYTHING, torch.Generator().manual_seed(0)
+        )[0].kernel
+        for now in (samples.now, elsewhere)
     ]
     moved = (kernels[0] - kernels[1]).abs().amax((0, 1, 3, 4))
     assert moved[1] < 1e-6
@@ -97,20 +98,78 @@ def test_what_a_fold_may_not_learn_from_changes_nothing_in_it():
 @pytest.mark.parametrize("n_folds", [2, 5])
 def test_any_number_of_folds(n_folds):
     settings = TINY.model_copy(update={"n_folds": n_folds})
-    model, history, evidence = detect(series(), 2, settings, random_state=0)
+    samples = samples_of(series(), 2, n_folds)
+    model, history, evidence = detect(samples, settings, EVERYTHING, random_state=0)
     assert model.n_folds == n_folds
     assert len(history.epochs) == 3
     assert evidence.q_value[0, 2] < 0.05
 
 
-def test_slots_pick_the_samples():
-    x = series()
-    all_slots = np.arange(198)
-    plain = detect(x, 2, TINY, random_state=0)[2].p_value
-    np.testing.assert_array_equal(
-        detect(x, 2, TINY, random_state=0, slots=all_slots)[2].p_value, plain
-    )
-    first_half = detect(x, 2, TINY, random_state=0, slots=all_slots[:99])[2].p_value
+def test_picked_samples_are_those_that_are_tested():
+    samples = samples_of(series(), 2)
+
+    def p_value(samples):
+        return detect(samples, TINY, EVERYTHING, random_state=0)[2].p_value
+
+    positions = np.arange(198)
+    np.testing.assert_array_equal(p_value(samples.pick(positions)), p_value(samples))
     np.testing.assert_allclose(
-        first_half, detect(x[:101], 2, TINY, random_state=0)[2].p_value, rtol=1e-3
+        p_value(samples.pick(positions[:99])), p_value(samples_of(series()[:101], 2)), rtol=1e-3
     )
+
+
+class TestMissingValues:
+    def x(self, n_slots=240):
+        x = series(n_slots)
+        x[np.random.default_rng(1).random(x.shape) < 0.15] = np.nan
+        x[50:70, 1] = np.nan
+        return x
+
+    @pytest.mark.parametrize("number", [0.0, 1e4])
+    def test_whatever_stands_in_an_unobserved_slot_changes_nothing(self, number):
+        samples = samples_of(self.x(), 2)
+        other = replace(samples, now=torch.where(samples.observed > 0, samples.now, number))
+        first, second = (detect(s, TINY, EVERYTHING, random_state=0) for s in (samples, other))
+        for a, b in zip(first[0].parameters(), second[0].parameters(), strict=True):
+            assert torch.equal(a, b)
+        for name in ("p_value", "q_value", "effect", "size", "strength", "lag_profile"):
+            np.testing.assert_array_equal(getattr(first[2], name), getattr(second[2], name))
+
+    def test_linear_tests_rest_on_the_samples_that_count(self):
+        samples = samples_of(self.x(), 2)
+        _, _, evidence = detect(samples, TINY, EVERYTHING, random_state=0)
+        counts = evidence.samples.counts.numpy() > 0
+        assert (counts.sum(0) < samples.observed.numpy().sum(0)).all()
+        past = samples.past.flatten(1).double().numpy()
+        for effect in range(3):
+            rows = counts[:, effect]
+            now = samples.now[rows, effect : effect + 1].double().numpy()
+            alone = lagged_tests(past[rows], now, 2)
+            np.testing.assert_allclose(
+                evidence.linear_p[:, effect], np.exp(alone.log_p[:, 0]), rtol=1e-6
+            )
+        np.testing.assert_array_equal(np.diag(evidence.removal.n_together), counts.sum(0))
+
+    def test_the_edges_are_found_in_spite_of_gaps(self):
+        _, _, evidence = detect(samples_of(self.x(400), 2), TINY, EVERYTHING, random_state=0)
+        assert evidence.q_value[0, 2] < 1e-3
+        assert evidence.q_value[[1, 2], [0, 1]].min() > 0.05
+
+
+class TestForbiddenPairs:
+    def evidence(self):
+        allowed = EVERYTHING.copy()
+        allowed[0, 2] = allowed[1, 1] = allowed[2, 0, 1] = False
+        return detect(samples_of(series(), 2), TINY, allowed, random_state=0)[2]
+
+    def test_they_are_not_tested(self):
+        evidence = self.evidence()
+        for cause, effect in ((0, 2), (1, 1)):
+            assert evidence.p_value[cause, effect] == evidence.q_value[cause, effect] == 1
+            assert evidence.linear_p[cause, effect] == 1
+            assert evidence.effect[cause, effect] == evidence.strength[cause, effect] == 0
+
+    def test_the_others_share_the_rate_without_them(self):
+        evidence, tested = self.evidence(), np.ones((3, 3), dtype=bool)
+        tested[0, 2] = tested[1, 1] = False
+        np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.p_value, tested))

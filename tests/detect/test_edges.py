@@ -4,15 +4,17 @@ from scipy.signal import lfilter
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.edges import found_edges, lagged_edges, main_lag
+from causalformer.graph import CausalGraph
+from causalformer.knowledge import KnownGraph, PriorKnowledge
 from evidence_examples import make_evidence, make_within
 
 SETTINGS = DetectorSettings()
-TOO_SHORT = np.zeros((4, 3))  # for self-loops to be tested again
 BOTH = {(0, 1): 0.5}
 
 
-def found(evidence, within=None, scores=TOO_SHORT, instantaneous="auto"):
-    return found_edges(evidence, within or make_within(), scores, 0.05, SETTINGS, instantaneous)
+def found(evidence, within=None, instantaneous="auto", known=None):
+    known = known or KnownGraph.anything(3, 3)
+    return found_edges(evidence, within or make_within(), known, 0.05, SETTINGS, instantaneous)
 
 
 def lagged(result):
@@ -70,14 +72,14 @@ class TestSelfLoops:
         return noise
 
     def test_memory_that_the_first_test_missed_is_found(self):
-        result = found(make_evidence(), scores=self.scores())
+        result = found(make_evidence(scores=self.scores()))
         assert lagged(result) == [(0, 0, 1)]
         assert result.p_value[0, 0] < 1e-4
         assert result.q_value[0, 0] == pytest.approx(3 * result.p_value[0, 0])
 
     def test_the_first_test_counts_where_it_says_more(self):
-        evidence = make_evidence(p_value={(1, 1): 1e-9})
-        result = found(evidence, scores=self.scores())
+        evidence = make_evidence(p_value={(1, 1): 1e-9}, scores=self.scores())
+        result = found(evidence)
         assert lagged(result) == [(0, 0, 1), (1, 1, 1)]
         assert result.p_value[1, 1] == 1e-9
 
@@ -85,22 +87,22 @@ class TestSelfLoops:
         noise = np.random.default_rng(0).standard_normal((400, 3))
         noise[:, 0] = lfilter([1], [1, -0.9], noise[:, 0])
         noise[1:, 1] += noise[:-1, 0]
-        alone = found(make_evidence(), scores=noise)
+        alone = found(make_evidence(scores=noise))
         assert (1, 1, 1) in lagged(alone)
-        with_cause = found(make_evidence(p_value={(0, 1): 1e-9}), scores=noise)
+        with_cause = found(make_evidence(p_value={(0, 1): 1e-9}, scores=noise))
         assert lagged(with_cause) == [(0, 0, 1), (0, 1, 1)]
 
     def test_edges_between_series_are_not_tested_again(self):
-        evidence = make_evidence(p_value={(0, 1): 1e-6, (2, 0): 0.2})
-        result = found(evidence, scores=self.scores())
+        evidence = make_evidence(p_value={(0, 1): 1e-6, (2, 0): 0.2}, scores=self.scores())
+        result = found(evidence)
         off_diagonal = ~np.eye(3, dtype=bool)
         np.testing.assert_array_equal(result.p_value[off_diagonal], evidence.p_value[off_diagonal])
         np.testing.assert_array_equal(result.q_value[off_diagonal], evidence.q_value[off_diagonal])
 
     def test_evidence_is_left_as_it_was(self):
-        evidence = make_evidence()
+        evidence = make_evidence(scores=self.scores())
         before = evidence.p_value.copy()
-        found(evidence, scores=self.scores())
+        found(evidence)
         np.testing.assert_array_equal(evidence.p_value, before)
 
 
@@ -117,7 +119,17 @@ class TestLags:
     def test_among_near_equals_the_earliest_is_taken(self):
         assert self.one_edge([0.1, 0.9, 1.0]) == [2]
         assert self.one_edge([1.0, 1.0, 1.0]) == [1]
-        assert main_lag(np.array([[[0.7, 0.0, 1.0]]])).tolist() == [[2]]
+        assert self.one_edge([0.7, 0.0, 1.0]) == [3]
+
+    def test_a_lag_that_alone_leaves_the_least_error_is_taken_before_the_profile(self):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6},
+            profile={(0, 1): [1.0, 0.2, 0.1]},
+            lag_error={(0, 1): [0.9, 0.5, 0.7]},
+        )
+        everything = np.ones((3, 3, 3), dtype=bool)
+        assert main_lag(evidence, everything)[0, 1] == 1
+        assert [lag for *_, lag in lagged(found(evidence))] == [2]
 
     def test_a_second_lag_needs_a_share_of_the_evidence_and_a_clear_t(self):
         assert self.one_edge([1.0, 0.1, 0.7], t=[9, 1, 8]) == [1, 3]
@@ -181,7 +193,7 @@ class TestGraph:
             partial={(0, 2): -0.5, (1, 2): 0.3}, direction={(0, 2): 2.5, (2, 1): 1}
         )
         result = found(evidence, within, instantaneous=True)
-        return result, result.graph(self.NAMES, {"why": "test"}, frequency)
+        return result, CausalGraph(self.NAMES, result.edges(self.NAMES, frequency))
 
     def test_edges_carry_their_evidence(self):
         result, graph = self.graph()
@@ -195,7 +207,6 @@ class TestGraph:
         assert (main.p_value, main.q_value) == (1e-6, result.q_value[0, 1])
         assert main.strength == pytest.approx(0.4)
         assert np.isnan(main.frequency)
-        assert graph.metadata == {"why": "test"}
 
     def test_a_second_lag_ranks_below_the_main_one(self):
         _, graph = self.graph()
@@ -207,7 +218,7 @@ class TestGraph:
         evidence = make_evidence(
             p_value={(0, 1): 1e-6}, profile={(0, 1): [0.9, 1.0, 0.0]}, t={(0, 1): [9, 9, 0]}
         )
-        graph = found(evidence).graph(self.NAMES, {}, None)
+        graph = CausalGraph(self.NAMES, found(evidence).edges(self.NAMES, None))
         assert [e.lag for e in graph] == [1, 2]
 
     def test_links_within_a_slot_say_whether_the_direction_is_known(self):
@@ -221,3 +232,70 @@ class TestGraph:
         _, graph = self.graph(frequency=np.full((3, 3), 0.75))
         assert {e.frequency for e in graph if e.lag > 0} == {0.75}
         assert all(np.isnan(e.frequency) for e in graph if e.lag == 0)
+
+
+class TestKnowledge:
+    """What is known beforehand comes first; see also `test_known_edges`."""
+
+    NAMES = ("a", "b", "c")
+
+    def known(self, **statements):
+        return PriorKnowledge(**statements).resolve(self.NAMES, 3)
+
+    def edges(self, evidence, within=None, instantaneous=True, **statements):
+        known = self.known(**statements)
+        result = found(evidence, within, instantaneous, known)
+        assert known.violations(CausalGraph(self.NAMES, result.edges(self.NAMES, None))) == []
+        return lagged(result), within_edges(result)
+
+    def test_a_required_edge_is_there_at_its_likeliest_lag(self):
+        evidence = make_evidence(profile={(0, 1): [0.1, 0.2, 1.0]})
+        assert self.edges(evidence, required=["a -> b"]) == ([(0, 1, 3)], [])
+
+    def test_a_required_lag_is_there_besides_the_one_that_is_found(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-6})
+        assert self.edges(evidence, required=["a -> b @ 2"]) == ([(0, 1, 1), (0, 1, 2)], [])
+
+    def test_a_required_lag_alone_where_nothing_is_found(self):
+        assert self.edges(make_evidence(), required=["a -> b @ 2"]) == ([(0, 1, 2)], [])
+
+    def test_a_found_edge_takes_the_best_lag_that_is_allowed(self):
+        evidence = make_evidence(
+            p_value={(0, 1): 1e-6}, profile={(0, 1): [1.0, 0.2, 0.3]}, t={(0, 1): [9, 8, 8]}
+        )
+        assert self.edges(evidence, forbidden=["a -> b @ 1"]) == ([(0, 1, 3)], [])
+
+    def test_a_link_within_a_slot_takes_the_only_direction_that_is_allowed(self):
+        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
+        assert self.edges(make_evidence(), within) == ([], [[0, 1]])
+        told = {"forbidden": ["a -> b @ 0"]}
+        assert self.edges(make_evidence(), within, **told) == ([], [[1, 0]])
+        both = {"forbidden": ["a -> b @ 0", "b -> a @ 0"]}
+        assert self.edges(make_evidence(), within, **both) == ([], [])
+
+    def test_a_direction_that_is_known_is_no_guess(self):
+        within = make_within(partial=BOTH, direction={(0, 1): 0.5})
+        assert not found(make_evidence(), within).oriented[0, 1]
+        known = self.known(forbidden=["b -> a @ 0"])
+        assert found(make_evidence(), within, known=known).oriented[0, 1]
+
+    @pytest.mark.parametrize("option", [True, False, "auto"])
+    def test_a_required_link_within_a_slot_is_there_whatever_is_asked_for(self, option):
+        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
+        told = {"required": ["b -> a @ 0"]}
+        assert self.edges(make_evidence(), within, option, **told) == ([], [[1, 0]])
+
+    def test_an_edge_without_an_allowed_past_must_be_within_the_slot(self):
+        lags = [f"a -> b @ {lag}" for lag in (1, 2, 3)]
+        assert self.edges(make_evidence(), required=["a -> b"], forbidden=lags) == ([], [[0, 1]])
+
+    def test_a_required_self_loop_is_at_a_lag(self):
+        assert self.edges(make_evidence(), required=["c -> c"]) == ([(2, 2, 1)], [])
+
+    def test_a_forbidden_self_loop_is_not_tested_again(self):
+        noise = np.random.default_rng(1).standard_normal((100, 3))
+        noise[:, 0] = lfilter([1], [1, -0.6], noise[:, 0])
+        known = self.known(forbidden=["a -> a"])
+        result = found(make_evidence(scores=noise, p_value={(0, 0): 1.0}), known=known)
+        assert result.q_value[0, 0] == 1
+        assert lagged(result) == []

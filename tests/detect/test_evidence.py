@@ -35,16 +35,25 @@ class TestFalseDiscoveryRate:
     def test_self_loops_and_edges_between_series_are_two_families(self):
         p = np.random.default_rng(0).random((4, 4)) ** 3
         own = np.eye(4, dtype=bool)
-        q = edge_q(p)
+        q = edge_q(p, np.ones_like(own))
         np.testing.assert_allclose(q[own], false_discovery_control(p[own]))
         np.testing.assert_allclose(q[~own], false_discovery_control(p[~own]))
 
     def test_strong_self_loops_make_no_edge_between_series_more_likely(self):
         p = np.full((4, 4), 0.04)
-        weak = edge_q(p)
-        np.fill_diagonal(p, 1e-20)
         own = np.eye(4, dtype=bool)
-        np.testing.assert_array_equal(edge_q(p)[~own], weak[~own])
+        weak = edge_q(p, np.ones_like(own))
+        np.fill_diagonal(p, 1e-20)
+        np.testing.assert_array_equal(edge_q(p, np.ones_like(own))[~own], weak[~own])
+
+    def test_what_is_not_tested_neither_counts_nor_is_found(self):
+        p = np.random.default_rng(0).random((4, 4)) ** 3
+        own, tested = np.eye(4, dtype=bool), np.random.default_rng(1).random((4, 4)) < 0.6
+        p[~tested] = 1e-9
+        q = edge_q(p, tested)
+        assert (q[~tested] == 1).all()
+        for family in (own & tested, ~own & tested):
+            np.testing.assert_allclose(q[family], false_discovery_control(p[family]))
 
 
 class TestCauchyCombination:

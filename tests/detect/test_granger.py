@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from causalformer.detect.granger import granger_tests
+from causalformer.detect.granger import granger_tests, lagged_tests, separate_tests
 
 
 def lagged(n_slots=200, seed=0):
@@ -37,3 +37,63 @@ def test_where_no_row_is_left_to_judge_by_nothing_is_found(n_series):
     assert not tests.f.any()
     assert not tests.log_p.any()
     assert tests.t.shape == (n_series, n_series, 1)
+
+
+class TestSeparateTests:
+    """Every effect with rows and regressors of its own."""
+
+    def arguments(self):
+        x = lagged()
+        past = np.stack([x[1:-1], x[:-2]], axis=-1).reshape(198, 6)
+        counts = np.random.default_rng(1).random((198, 3)) < 0.7
+        allowed = np.ones((3, 3, 2), dtype=bool)
+        allowed[0, 1] = allowed[2, 0, 1] = False
+        return past, x[2:], counts, allowed
+
+    def test_with_all_rows_and_regressors_they_are_those_of_all_effects_together(self):
+        past, now, counts, allowed = self.arguments()
+        every = np.ones_like(counts), np.ones_like(allowed)
+        separate, together = separate_tests(past, now, 2, *every), lagged_tests(past, now, 2)
+        for name in ("f", "log_p", "t", "explained"):
+            np.testing.assert_allclose(getattr(separate, name), getattr(together, name), atol=1e-9)
+
+    def test_each_effect_is_tested_on_its_own_rows(self):
+        past, now, counts, allowed = self.arguments()
+        found = separate_tests(past, now, 2, counts, np.ones_like(allowed))
+        for i in range(3):
+            rows = counts[:, i]
+            alone = lagged_tests(past[rows], now[rows, i : i + 1], 2)
+            np.testing.assert_allclose(found.f[:, i], alone.f[:, 0])
+            np.testing.assert_allclose(found.t[:, i], alone.t[:, 0])
+
+    def test_a_forbidden_cause_has_p_one_and_takes_nothing_from_the_others(self):
+        past, now, counts, allowed = self.arguments()
+        found = separate_tests(past, now, 2, counts, allowed)
+        assert found.log_p[0, 1] == found.f[0, 1] == found.explained[0, 1] == 0
+        rows = counts[:, 1]
+        alone = lagged_tests(past[rows, 2:], now[rows, 1:2], 2)  # a regression without series 0
+        np.testing.assert_allclose(found.f[1:, 1], alone.f[:, 0], rtol=1e-9)
+        np.testing.assert_allclose(found.log_p[1:, 1], alone.log_p[:, 0], rtol=1e-9)
+
+    def test_a_forbidden_lag_is_no_regressor(self):
+        past, now, counts, allowed = self.arguments()
+        found = separate_tests(past, now, 2, counts, allowed)
+        other = past.copy()
+        other[:, 5] = 1e3  # series 2, lag 2
+        again = separate_tests(other, now, 2, counts, allowed)
+        np.testing.assert_array_equal(again.f[:, 0], found.f[:, 0])
+
+    def test_what_is_no_regressor_has_no_t(self):
+        past, now, counts, allowed = self.arguments()
+        found = separate_tests(past, now, 2, counts, allowed)
+        assert not found.t[~allowed].any()
+        assert found.t[allowed].all()
+
+    @pytest.mark.parametrize("n_rows", [0, 1, 5])
+    def test_too_few_rows_of_one_effect_are_no_evidence(self, n_rows):
+        past, now, counts, allowed = self.arguments()
+        counts[n_rows:, 2] = False
+        counts[:n_rows, 2] = True
+        found = separate_tests(past, now, 2, counts, allowed)
+        assert not found.log_p[:, 2].any()
+        assert (found.f[1, :2] > 0).all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from scipy.stats import t as student
 
 from causalformer.detect.instantaneous import instantaneous_evidence
 
@@ -120,3 +121,96 @@ def test_a_copy_of_a_series_gives_no_nan(copied):
     found = instantaneous_evidence(x)
     assert np.isfinite(found.partial).all()
     assert np.isfinite(found.direction).all()
+
+
+class TestGaps:
+    """Missing values, and segments: nothing looks across."""
+
+    def complete_rows(self, x, segments):
+        """Standardised residuals on the last value, from slots whose rows are both complete."""
+        pairs = [
+            (slot - 1, slot)
+            for segment in segments
+            for slot in range(segment.start + 1, segment.stop)
+            if np.isfinite(x[slot - 1 : slot + 1]).all()
+        ]
+        before, now = (x[list(at)] - np.nanmean(x, axis=0) for at in zip(*pairs, strict=True))
+        residual = now - (before * now).sum(0) / (before**2).sum(0) * before
+        return (residual - residual.mean(0)) / residual.std(0)
+
+    def twin(self, x, segments):
+        residual = self.complete_rows(x, segments)
+        n = len(residual)
+        precision = np.linalg.inv(residual.T @ residual / n)
+        scale = np.sqrt(np.diag(precision))
+        partial = -precision / np.outer(scale, scale)
+        np.fill_diagonal(partial, 0.0)
+        freedom = n - x.shape[1]
+        t = np.abs(partial) * np.sqrt(freedom / (1 - partial**2))
+        p = 2 * student.sf(t, freedom)
+        np.fill_diagonal(p, 1.0)
+        return partial, p
+
+    def test_rows_missing_throughout_are_as_if_they_were_not_there(self):
+        x = draw("standard_normal", 200) + draw("standard_normal", 200, 1, seed=4)
+        x[np.random.default_rng(0).random(200) < 0.2] = np.nan
+        segments = [slice(0, 70), slice(70, 71), slice(71, 200)]
+        found = instantaneous_evidence(x, segments)
+        partial, p = self.twin(x, segments)
+        np.testing.assert_allclose(found.partial, partial, atol=1e-9)
+        np.testing.assert_allclose(found.p_value, p, rtol=1e-6)
+
+    def test_the_first_slot_of_a_segment_has_no_past(self):
+        x = draw("standard_normal", 200)
+        segments = [slice(0, 100), slice(100, 200)]
+        jump = x.copy()
+        jump[100:] += 0.5
+        apart = [instantaneous_evidence(v, segments) for v in (x, jump)]
+        partial, p = self.twin(jump, segments)
+        np.testing.assert_allclose(apart[1].partial, partial, atol=1e-9)
+        np.testing.assert_allclose(apart[1].p_value, p, rtol=1e-6)
+        joined = instantaneous_evidence(jump)
+        assert not np.allclose(joined.p_value, apart[1].p_value)
+
+    def test_one_segment_is_the_same_as_none(self):
+        x = draw(n_slots=200)
+        first, second = instantaneous_evidence(x), instantaneous_evidence(x, [slice(0, 200)])
+        np.testing.assert_array_equal(first.partial, second.partial)
+        np.testing.assert_array_equal(first.direction, second.direction)
+
+    def test_an_edge_is_found_and_oriented_in_spite_of_gaps(self):
+        x = draw()
+        x[:, 1] += 0.7 * x[:, 0]
+        x[np.random.default_rng(0).random(x.shape) < 0.3] = np.nan
+        found = instantaneous_evidence(x)
+        np.testing.assert_array_equal(found.q_value < 0.01, PAIR)
+        assert found.direction[0, 1] > 2
+
+    def test_what_stands_in_one_series_changes_no_number_of_the_others(self):
+        x = draw(n_slots=200, n_series=2)
+        with_third = np.column_stack([x, np.where(np.arange(200) < 20, 1.0 * x[:, 0] ** 2, np.nan)])
+        found = instantaneous_evidence(with_third)
+        assert np.isfinite(found.p_value).all()
+        alone = instantaneous_evidence(x)
+        assert found.direction[0, 1] == pytest.approx(alone.direction[0, 1])
+
+    def test_pairs_that_never_meet_are_not_linked(self):
+        x = draw(n_slots=200)
+        x[::2, 0] = np.nan  # no residual at all: one of two neighbours is always missing
+        found = instantaneous_evidence(x)
+        assert found.p_value[0].min() > 0.9
+        assert np.isfinite(found.direction).all()
+
+    def test_correlations_that_cannot_be_together_are_mended(self):
+        n = 3000
+        rng = np.random.default_rng(0)
+        x, one = np.full((n, 3), np.nan), rng.standard_normal(n)
+        noise = 0.1 * rng.standard_normal((n, 3))
+        for third, (i, j, sign) in enumerate([(0, 1, 1), (1, 2, 1), (0, 2, -1)]):
+            rows = slice(third * n // 3, (third + 1) * n // 3)
+            x[rows, i] = one[rows] + noise[rows, i]
+            x[rows, j] = sign * one[rows] + noise[rows, j]
+        found = instantaneous_evidence(x, [slice(0, n)])
+        assert np.isfinite(found.p_value).all()
+        assert (np.abs(found.partial) <= 1).all()
+        np.testing.assert_allclose(found.partial, found.partial.T)

@@ -51,3 +51,13 @@ def test_short_series_lower_the_number_of_lags_and_say_so(n_slots, n_series, mos
     assert choice.max_lag == most
     assert choice.reason.startswith("lowered from 5")
     assert f"{n_slots} slots of {n_series} series" in choice.reason
+
+
+def test_no_lag_is_taken_from_another_segment():
+    segments = [slice(start, start + 25) for start in range(0, 500, 25)]
+    x = noise(seed=1)
+    for segment in segments:
+        x[segment.start + 3 : segment.stop, 2] += 0.8 * x[segment.start : segment.stop - 3, 0]
+    assert suggest_max_lag(x, segments).max_lag == 4
+    turned = x.reshape(20, 25, 3)[::-1].reshape(500, 3)  # the segments, last one first
+    assert suggest_max_lag(turned, segments) == suggest_max_lag(x, segments)

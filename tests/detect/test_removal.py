@@ -1,34 +1,57 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from causalformer.data.windows import lagged_samples
-from causalformer.detect.folds import blocked_folds
-from causalformer.detect.removal import removal_errors
+from causalformer.detect.removal import RemovalErrors, removal_errors
+from evidence_examples import samples_of
 from small_models import make_channels, make_series
 
 RIDGE, LAG_WEIGHT = 0.02, [1.0, 4.0]
+EVERYTHING = np.ones((3, 3, 2), dtype=bool)
+NO_LINK = EVERYTHING.copy()
+NO_LINK[0, 1] = NO_LINK[2, 0, 1] = NO_LINK[1, 1, 0] = False
 
 
-def arguments(n_slots=62):
-    x = make_series(n_slots)
+def make(n_slots=62, *, gaps=False, double=False):
+    """Samples of three series; 0 drives 1. With `gaps`, two recordings with missing values."""
+    x = make_series(n_slots).double().numpy()
     x[1:, 1] += x[:-1, 0]
-    past, now = lagged_samples(x, 2)
-    return past, now, blocked_folds(len(now), 3)
+    if not gaps:
+        samples = samples_of(x, 2, 3)
+    else:
+        rng = np.random.default_rng(0)
+        x[rng.random(x.shape) < 0.1] = np.nan
+        x[20:25, 2] = np.nan
+        segments = [slice(0, 30), slice(30, n_slots)]
+        samples = samples_of(x, 2, 3, segments).informed(rng.random((3, 3, 2)))
+        assert 0 < samples.counts.sum() < samples.observed.sum() < samples.counts.numel()
+    if double:
+        parts = {"past", "now", "observed", "counts"}
+        samples = replace(samples, **{name: getattr(samples, name).double() for name in parts})
+    return samples
 
 
-def held_out(features, shrink, y, train):
-    """Errors, on the slots left out, of a ridge regression on the others."""
-    a, b = features[train], y[train]
-    penalty = np.diag(np.array(shrink) * RIDGE * train.sum())
+def errors_of(model, samples, allowed=EVERYTHING):
+    weight = torch.tensor(LAG_WEIGHT).to(samples.past)
+    return removal_errors(model, samples, RIDGE, weight, allowed)
+
+
+def held_out(features, shrink, y, learned, judged):
+    """Errors, on the slots judged, of a ridge regression on those to learn from."""
+    a, b = features[learned], y[learned]
+    penalty = np.diag(np.array(shrink) * RIDGE * learned.sum())
     weights = np.linalg.solve(a.T @ a + penalty, a.T @ b)
-    return y[~train] - features[~train] @ weights
+    return y[judged] - features[judged] @ weights
 
 
-def slow_errors(model, past, now, fold, cause, channels=True):
+def slow_errors(model, samples, cause, allowed, channels=True):
     """Held-out errors ``[slot, effect]`` without a cause, features built one by one."""
+    past, now, fold = samples.past, samples.now.numpy(), samples.fold
     removed = torch.zeros(len(past), 3)
     if cause is not None:
         removed[:, cause] = 1
@@ -42,66 +65,133 @@ def slow_errors(model, past, now, fold, cause, channels=True):
                     columns.append(z / (1 + np.exp(-z)))
                     shrink.append(1.0)
             for j in range(3):
-                if j == cause:
-                    continue
                 for lag in range(2):
+                    if j == cause or not allowed[j, effect, lag]:
+                        continue
                     columns.append(past[:, j, lag].numpy())
                     shrink.append(LAG_WEIGHT[lag])
-            features, y = np.column_stack(columns), now[:, effect].numpy()
-            errors[fold == k, effect] = held_out(features, shrink, y, fold != k)
+            learned = (fold != k) & (samples.observed.numpy()[:, effect] > 0)
+            errors[fold == k, effect] = held_out(
+                np.column_stack(columns), shrink, now[:, effect], learned, fold == k
+            )
     return errors
 
 
-def slow_standard_error(grown, fold):
-    """Newey and West's for the mean of all slots; slots of two folds are no neighbours."""
-    n_slots, mean = len(grown), grown.mean()
-    reach = math.ceil(4 * (n_slots / 100) ** (2 / 9))
-    alone = together = grown.var()
+def slow_standard_error(grown, samples, counts):
+    """Newey and West's for the mean of the slots that count.
+
+    Two slots are neighbours if they are so far apart in one stretch of the same fold, and count.
+    """
+    n, mean = counts.sum(), grown[counts].mean()
+    at = {slot: i for i, slot in enumerate(samples.slot.tolist())}
+    reach = math.ceil(4 * (samples.n_observed / 100) ** (2 / 9))
+    alone = together = ((grown[counts] - mean) ** 2).mean()
     for distance in range(1, reach + 1):
         pairs = [
-            grown[s] * grown[s + distance]
-            for s in range(n_slots - distance)
-            if fold[s] == fold[s + distance]
+            grown[i] * grown[at[slot - distance]] - mean**2
+            for slot, i in at.items()
+            if all(before in at for before in range(slot - distance, slot))
+            and samples.fold[i] == samples.fold[at[slot - distance]]
+            and counts[i]
+            and counts[at[slot - distance]]
         ]
-        together += 2 * (1 - distance / (reach + 1)) * (sum(pairs) / n_slots - mean**2)
-    return math.sqrt(max(alone, together) / n_slots)
+        together += 2 * (1 - distance / (reach + 1)) * sum(pairs) / n
+    return math.sqrt(max(alone, together, 0.0) / n)
 
 
 @pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("allowed", [EVERYTHING, NO_LINK], ids=["all", "some"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])
 @pytest.mark.parametrize("temperature", [None, 1.0], ids=["plain", "attention"])
-def test_equals_ridge_regressions_on_features_built_one_by_one(temperature):
-    model, (past, now, fold) = make_channels(n_folds=3, temperature=temperature), arguments()
-    found = removal_errors(model, past, now, fold, RIDGE, torch.tensor(LAG_WEIGHT))
-    residual = slow_errors(model, past, now, fold, None)
-    straight = slow_errors(model, past, now, fold, None, channels=False)
-    np.testing.assert_allclose(found.error, (residual**2).mean(0), rtol=1e-8)
-    np.testing.assert_allclose(found.linear_error, (straight**2).mean(0), rtol=1e-8)
-    spread = np.sqrt((residual**2).mean(0))
-    expected = residual.T @ residual / len(now) / np.outer(spread, spread)
-    np.testing.assert_allclose(found.residual_correlation, expected, atol=1e-8)
+def test_equals_ridge_regressions_on_features_built_one_by_one(temperature, gaps, allowed):
+    model = make_channels(n_folds=3, temperature=temperature)
+    samples = make(gaps=gaps, double=True)
+    counts = samples.counts.numpy() > 0
+    found = errors_of(model, samples, allowed)
+    residual = slow_errors(model, samples, None, allowed) * counts
+    straight = slow_errors(model, samples, None, allowed, channels=False) * counts
+    n = counts.sum(0)
+    np.testing.assert_allclose(found.error, (residual**2).sum(0) / n, rtol=1e-8)
+    np.testing.assert_allclose(found.linear_error, (straight**2).sum(0) / n, rtol=1e-8)
+    spread = np.sqrt((residual**2).sum(0) / n)
+    together = counts.T.astype(float) @ counts
+    expected = residual.T @ residual / together / np.outer(spread, spread)
+    np.testing.assert_allclose(found.residual_correlation, expected.clip(-1, 1), atol=1e-8)
+    np.testing.assert_array_equal(found.n_together, together)
     for cause in range(3):
-        grown = slow_errors(model, past, now, fold, cause) ** 2 - residual**2
-        np.testing.assert_allclose(found.gain[cause], grown.mean(0), rtol=1e-6, atol=1e-10)
-        expected = [slow_standard_error(column, fold) for column in grown.T]
-        np.testing.assert_allclose(found.gain_error[cause], expected, rtol=1e-6)
+        without = slow_errors(model, samples, cause, allowed) * counts
+        grown = without**2 - residual**2
+        np.testing.assert_allclose(found.gain[cause], grown.sum(0) / n, rtol=1e-6, atol=1e-10)
+        for effect in range(3):
+            error = slow_standard_error(grown[:, effect], samples, counts[:, effect])
+            assert found.gain_error[cause, effect] == pytest.approx(error, rel=1e-6, abs=1e-10)
 
 
-def test_single_precision_gives_the_same_within_rounding():
-    model, (past, now, fold) = make_channels(n_folds=3), arguments()
-    single = removal_errors(model, past, now, fold, RIDGE, torch.tensor(LAG_WEIGHT))
-    exact = removal_errors(
-        model.double(), past.double(), now.double(), fold, RIDGE, torch.tensor(LAG_WEIGHT).double()
-    )
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])
+def test_single_precision_gives_the_same_within_rounding(gaps):
+    model = make_channels(n_folds=3)
+    single = errors_of(model, make(gaps=gaps))
+    exact = errors_of(model.double(), make(gaps=gaps, double=True))
     np.testing.assert_allclose(single.gain, exact.gain, atol=1e-4)
     np.testing.assert_allclose(single.error, exact.error, rtol=1e-4)
 
 
-def test_only_a_true_cause_is_missed():
-    model, (past, now, fold) = make_channels(n_folds=3), arguments(400)
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])
+def test_only_a_true_cause_is_missed(gaps):
+    model = make_channels(n_folds=3)
     with torch.no_grad():
         model.absent.zero_()
-    found = removal_errors(model, past, now, fold, RIDGE, torch.tensor(LAG_WEIGHT))
+    found = errors_of(model, make(400, gaps=gaps))
     z = found.gain / found.gain_error
     assert z[0, 1] > 5
     z[0, 1] = 0
     assert z.max() < 3
+
+
+@given(number=st.floats(-1e6, 1e6))
+def test_whatever_stands_in_an_unobserved_slot_changes_nothing(number):
+    model, samples = make_channels(n_folds=3), make(gaps=True)
+    other = replace(samples, now=torch.where(samples.observed > 0, samples.now, number))
+    first, second = errors_of(model, samples), errors_of(model, other)
+    for name in ("error", "linear_error", "gain", "gain_error", "residual_correlation"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_slots_that_do_not_count_are_learned_from_but_not_judged():
+    model, samples = make_channels(n_folds=3), make(gaps=True)
+    mute = (samples.observed - samples.counts)[:, 1] > 0
+    assert mute.any()
+    now = samples.now.clone()
+    now[mute, 1] += 100.0
+    louder = errors_of(model, replace(samples, now=now))
+    assert louder.error[1] > 10 * errors_of(model, samples).error[1]  # it was learned from
+    only = torch.zeros_like(samples.counts)
+    only[samples.slot == samples.slot[mute.numpy()][0], 1] = 1
+    assert errors_of(model, replace(samples, counts=only)).n_together[1, 1] == 1
+
+
+def test_a_slot_judged_for_one_effect_need_not_count_for_the_other():
+    samples = make()
+    counts = samples.counts.clone()
+    counts[::2, 0] = 0
+    counts[:30, 1] = 0
+    found = errors_of(make_channels(n_folds=3), replace(samples, counts=counts))
+    assert np.diag(found.n_together).tolist() == [30, 30, 60]
+    assert found.n_together[0, 1] == 15
+
+
+class TestShared:
+    def removal(self, correlation, n_together):
+        one = np.ones((3, 3))
+        return RemovalErrors(one[0], one[0], one, one, correlation, n_together)
+
+    def test_is_the_mean_square_beyond_noise_off_the_diagonal(self):
+        correlation = np.array([[1, 0.3, 0.2], [0.3, 1, 0.4], [0.2, 0.4, 1]])
+        n = np.array([[50, 20, 25], [20, 60, 40], [25, 40, 70]], dtype=float)
+        expected = np.mean([0.09 - 1 / 20, 0.04 - 1 / 25, 0.16 - 1 / 40])
+        assert self.removal(correlation, n).shared == pytest.approx(expected)
+
+    def test_is_never_negative_and_survives_pairs_that_never_meet(self):
+        nothing = np.zeros((3, 3))
+        assert self.removal(np.eye(3), nothing).shared == 0
+        assert self.removal(np.eye(3), nothing + 9).shared == 0

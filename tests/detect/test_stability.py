@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.stability import block_bootstrap, edge_frequency
+from evidence_examples import samples_of
 
 TINY = DetectorSettings(max_epochs=2, n_channels=4)
 
@@ -13,7 +14,8 @@ def frequency(coupling=1.0, **changes):
     x = np.random.default_rng(1).standard_normal((150, 3))
     x[1:, 1] += coupling * x[:-1, 0]
     options = {"n_refits": 3, "n_jobs": 1, "random_state": 0} | changes
-    return edge_frequency(x, 2, TINY, 0.05, **options)
+    everything = np.ones((3, 3, 2), dtype=bool)
+    return edge_frequency(samples_of(x, 2), TINY, everything, 0.05, **options)
 
 
 @pytest.fixture(scope="module")

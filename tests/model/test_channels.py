@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causalformer.data.windows import lagged_samples
+from causalformer.errors import SettingsError
+from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channels import ChannelNetwork, masked_source_loss
 from small_models import make_channels, make_series
 
@@ -137,7 +139,7 @@ class TestPrediction:
 class TestLoss:
     def arguments(self, seed=1):
         past, now = sample(seed=seed)
-        learns = torch.ones(len(past), 2)
+        learns = torch.ones(len(past), 2, 1)
         learns[:2, 0] = learns[3:, 1] = 0
         removed = torch.zeros(len(past), 3)
         removed[1, 2] = 1
@@ -152,7 +154,7 @@ class TestLoss:
         predicted = slow_prediction(model, past, removed)
         expected = 0.0
         for f in range(2):
-            slots = np.flatnonzero(learns[:, f])
+            slots = np.flatnonzero(learns[:, f, 0])
             wrong = (predicted[slots, f] - now.numpy()[slots]) ** 2
             expected += wrong.sum() / len(slots)
         squares = 0.0
@@ -184,10 +186,103 @@ class TestLoss:
         assert torch.equal(slopes[0][:, :, 0], slopes[1][:, :, 0])
         assert not torch.allclose(slopes[0][:, :, 1], slopes[1][:, :, 1])
 
+    def test_every_effect_may_learn_from_slots_of_its_own(self):
+        model, (past, now, _, removed) = make_channels(), self.arguments()
+        learns = (torch.rand(len(past), 2, 3, generator=torch.Generator().manual_seed(2)) < 0.6) * 1
+        learns[:, 1, 2] = 0
+        predicted = slow_prediction(model, past, removed)
+        expected = 0.0
+        for f, e in np.ndindex(2, 3):
+            slots = np.flatnonzero(learns[:, f, e])
+            wrong = (predicted[slots, f, e] - now.numpy()[slots, e]) ** 2
+            expected += wrong.sum() / max(len(slots), 1)
+        loss = self.loss(model, past, now, learns.double(), removed)
+        assert loss.item() == pytest.approx(expected)
+
+    @pytest.mark.parametrize("number", [1e3, -7.0])
+    def test_a_value_that_may_not_be_learned_from_moves_no_weight(self, number):
+        model, (past, now, _, removed) = make_channels(), self.arguments()
+        learns = torch.ones(len(past), 2, 3)
+        learns[1, :, 0] = learns[3, 0, 2] = 0
+        other = now.clone()
+        other[1, 0] = number
+        slopes = [
+            torch.autograd.grad(
+                self.loss(model, past, target, learns, removed, 0.1), model.parameters()
+            )
+            for target in (now, other)
+        ]
+        assert all(torch.equal(a, b) for a, b in zip(*slopes, strict=True))
+
     def test_a_fold_without_slots_adds_nothing(self):
         model, (past, now, _, removed) = make_channels(), self.arguments()
-        none = torch.zeros(len(past), 2)
+        none = torch.zeros(len(past), 2, 3)
         assert self.loss(model, past, now, none, removed).item() == 0
+
+
+class TestForbiddenLinks:
+    """Cause 0 never drives effect 1; cause 2 drives effect 0 only at lag 1."""
+
+    allowed = torch.ones(3, 3, 2, dtype=torch.bool)
+    allowed[0, 1] = allowed[2, 0, 1] = False
+
+    def trained(self, temperature=None, steps=5):
+        model = make_channels(temperature=temperature)
+        model.allow(self.allowed)
+        past, now = sample(40)
+        learns, weight = torch.ones(len(past), 2, 1), torch.tensor(LAG_WEIGHT)
+        generator = torch.Generator().manual_seed(0)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05, amsgrad=True)
+        for _ in range(steps):
+            removed = torch.zeros(len(past), 3)
+            removed[::2, int(torch.randint(3, (), generator=generator))] = 1
+            optimizer.zero_grad()
+            masked_source_loss(model, past, now, learns, removed, 0.01, weight).backward()
+            optimizer.step()
+        return model
+
+    def test_their_weights_are_zero_and_stay_so(self):
+        before, after = self.trained(steps=0), self.trained()
+        for model in (before, after):
+            for weight in (model.kernel, model.skip):
+                assert not weight[0, :, :, 1].any()
+                assert not weight[2, 1, :, 0].any()
+            assert not model.absent[0, :, 1].any()
+        links = self.allowed.transpose(1, 2)[:, :, None].expand_as(after.skip)
+        assert after.skip[links].all()
+        assert (after.skip != before.skip)[links].all()
+        assert (after.kernel != before.kernel)[links].all()
+        assert after.absent[2, :, 0].any()  # one lag of it is allowed
+
+    def test_attention_cannot_respect_it_and_says_so(self):
+        with pytest.raises(SettingsError, match="attention looks at all series"):
+            self.trained(2.0)
+
+    def test_a_prediction_does_not_hang_on_a_forbidden_cause_or_lag(self):
+        model, (past, _) = self.trained(), sample()
+        without_cause, without_lag = past.clone(), past.clone()
+        without_cause[:, 0] = 9.0
+        without_lag[:, 2, 1] = -9.0
+        with torch.no_grad():
+            plain, no_cause, no_lag = (model(x) for x in (past, without_cause, without_lag))
+            removed = model(past, removing(0, len(past)))
+        torch.testing.assert_close(no_cause[..., 1], plain[..., 1], rtol=0, atol=1e-6)
+        torch.testing.assert_close(removed[..., 1], plain[..., 1], rtol=0, atol=1e-6)
+        torch.testing.assert_close(no_lag[..., 0], plain[..., 0], rtol=0, atol=1e-6)
+        assert (no_cause[..., [0, 2]] != plain[..., [0, 2]]).all()
+        assert (no_lag[..., [1, 2]] != plain[..., [1, 2]]).all()
+
+    def test_nothing_is_relevant_that_is_forbidden(self):
+        share, _ = channel_relevance(self.trained(), sample()[0])
+        assert not share[:, 0, :, 1].any()
+        assert not share[:, 2, 1, 0].any()
+        assert share[:, 2, 0, 0].all()
+
+    def test_the_network_works_on_without_any_link(self):
+        model, (past, _) = make_channels(), sample()
+        model.allow(torch.zeros(3, 3, 2, dtype=torch.bool))
+        predicted = model(past)
+        assert (predicted == predicted[:1]).all()
 
 
 class TestTemporalPriority:

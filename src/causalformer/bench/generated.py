@@ -11,13 +11,17 @@ hidden
     25 series of 4000 slots with hidden common drivers.
 max_lag
     The same systems with 2, 5 and 10 lags.
+attention
+    The same systems without attention over the causes, and with it at two temperatures.
+recordings
+    One recording of 1000 slots, or ten of 100 slots of the same system.
 """
 
 import argparse
 import io
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +29,8 @@ from typing import Any
 import numpy as np
 
 from causalformer.bench.environment import write_environment
+from causalformer.bench.tables import markdown
+from causalformer.data import SeriesTable
 from causalformer.datasets import (
     Generated,
     make_lorenz96,
@@ -46,6 +52,7 @@ class System:
     family: str
     make: Callable[[], Generated]
     max_lag: int = 5
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,61 @@ def systems(n_repeats: int) -> Iterator[System]:
             for make in chosen:
                 yield System("max_lag", f"max_lag {max_lag}", make, max_lag)
 
+    for repeat in range(max(1, n_repeats // 3)):
+        for family, make in _small_families(np.random.default_rng(4 * _FIRST_SEED + repeat)):
+            for name, settings in _ATTENTION.items():
+                yield System("attention", f"{family}, {name}", make, settings=settings)
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng(5 * _FIRST_SEED + repeat)
+        seed = int(rng.integers(1 << 31))
+        made = {
+            "var": partial(make_var, 6, 2000, max_lag=2, random_state=seed),
+            "lorenz": partial(make_lorenz96, 10, 2000, random_state=seed),
+        }
+        for family, make in made.items():
+            for n_recordings in (1, 10):
+                length = 1000 // n_recordings
+                yield System(
+                    "recordings",
+                    f"{family}, {n_recordings} x {length}",
+                    partial(_recorded, make, n_recordings, length),
+                )
 
+
+def _recorded(make: Callable[[], Generated], n_recordings: int, length: int) -> Generated:
+    """Cut recordings out of a long series, as far apart as they are long."""
+    made = make()
+    values, names = made.series.values, made.series.names
+    parts = [values[2 * i * length :][:length] for i in range(n_recordings)]
+    table = SeriesTable(
+        np.concatenate(parts),
+        names,
+        source=made.series.source,
+        starts=tuple(range(0, n_recordings * length, length)),
+        runs=tuple(map(str, range(n_recordings))),
+    )
+    return Generated(table, made.truth)
+
+
+_ATTENTION: dict[str, dict[str, Any]] = {
+    "off": {},
+    "τ = 1": {"attention": True, "temperature": 1.0},
+    "τ = 10": {"attention": True, "temperature": 10.0},
+}
 _LAG_FAMILIES = ("structure", "lorenz", "linear, gaussian")
+
+
+def _small_families(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], Generated]]]:
+    seed = int(rng.integers(1 << 31))
+    name = str(rng.choice(list(STRUCTURES)))
+    for n_slots in (1000, 4000):
+        make = partial(make_structure, name, n_slots, random_state=seed)
+        yield f"structure of {n_slots} slots", make
+    yield "lorenz", partial(make_lorenz96, 10, 1000, random_state=seed)
+    draw = partial(make_random_system, 8, 1000, random_state=seed)
+    yield "nonlinear, gaussian", partial(draw, links="nonlinear")
+    yield "linear, student", partial(draw, links="linear", noise_law="student")
+    yield "var", partial(make_var, 6, 1000, random_state=seed)
 
 
 def _families(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], Generated]]]:
@@ -181,7 +241,9 @@ def run(system: System) -> list[Outcome]:
     made = system.make()
     outcomes = []
     methods: dict[str, Any] = {
-        "default": CausalFormer(max_lag=system.max_lag, device="cpu"),
+        "default": CausalFormer(
+            max_lag=system.max_lag, settings=dict(system.settings), device="cpu"
+        ),
         "var": VarGranger(),
     }
     for name, method in methods.items():
@@ -246,12 +308,7 @@ def table(outcomes: list[Outcome]) -> str:
             ],
             axis=1,
         ).reset_index()
-        text.write(f"\n## {suite}\n\n")
-        text.write("| " + " | ".join(map(str, shown.columns)) + " |\n")
-        text.write("|" + " --- |" * len(shown.columns) + "\n")
-        for row in shown.itertuples(index=False):
-            cells = [f"{v:.3f}" if isinstance(v, float) else str(v) for v in row]
-            text.write("| " + " | ".join(cells) + " |\n")
+        text.write(f"\n## {suite}\n\n{markdown(shown)}")
     ours = frame[(frame["suite"] == "calibration") & (frame["method"] == "default")]
     none = ours[ours["n_true"] == 0]
     text.write(

@@ -154,3 +154,26 @@ def _cautions(results: "pd.DataFrame") -> list[str]:
         f"Caution: rows of {', '.join(mixed)} were measured with different settings or versions; "
         "run the benchmark with --fresh to make them alike."
     ]
+
+
+def markdown(frame: "pd.DataFrame") -> str:
+    """Give a frame as a Markdown table; fractions with three decimals, a dash for NaN.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(markdown(pd.DataFrame({"method": ["var"], "f1": [0.5]})))
+    | method | f1 |
+    | --- | --- |
+    | var | 0.500 |
+    <BLANKLINE>
+    """
+
+    def cell(value: object) -> str:
+        if not isinstance(value, float):
+            return str(value)
+        return "–" if value != value else f"{value:.3f}"
+
+    lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
+    lines += [list(map(cell, row)) for row in frame.itertuples(index=False)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

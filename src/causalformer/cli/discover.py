@@ -20,6 +20,23 @@ class Within(StrEnum):
     NO = "no"
 
 
+class Gaps(StrEnum):
+    """What to do where time steps are longer than usual."""
+
+    AUTO = "auto"
+    SPLIT = "split"
+    IGNORE = "ignore"
+
+
+class Missing(StrEnum):
+    """What to do about missing values."""
+
+    MASK = "mask"
+    INTERPOLATE = "interpolate"
+    PREVIOUS = "previous"
+    MEAN = "mean"
+
+
 class Device(StrEnum):
     """Where to compute."""
 
@@ -31,7 +48,11 @@ class Device(StrEnum):
 
 def discover(
     source: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet, NPY, NPZ or netCDF: one column per series.")
+        Path,
+        typer.Argument(
+            help="CSV, TSV, Parquet, NPY, NPZ or netCDF: one column per series; or a folder of "
+            "such files, one per recording."
+        ),
     ],
     max_lag: Annotated[
         str, typer.Option(metavar="N|auto", help="Lags to look at; generous is fine.")
@@ -60,6 +81,50 @@ def discover(
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first line holds names."),
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column that tells recordings (subjects, runs) apart.")
+    ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Also fit every recording on its own.")
+    ] = False,
+    gaps: Annotated[
+        Gaps, typer.Option(help="Where time steps are too long: split the series, or ignore it.")
+    ] = Gaps.AUTO,
+    resample: Annotated[
+        str | None, typer.Option(metavar="STEP", help="Average over time steps such as 1h or 7D.")
+    ] = None,
+    prepare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP",
+            help="detrend, difference, season:12, log[a, b], standardise, normal-score, every:5, "
+            "mean:5; may be repeated.",
+        ),
+    ] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="Missing values: leave them out, or fill them in.")
+    ] = Missing.MASK,
+    knowledge: Annotated[
+        Path | None, typer.Option(help="JSON or YAML file of what is known beforehand.")
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EDGE",
+            help='An edge that must be, as "rain -> river" or '
+            '"rain -> river @ 2" (lag 2); may be repeated.',
+        ),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EDGE", help='An edge that cannot be, also "* -> rain".'),
+    ] = None,
+    exogenous: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A series that nothing drives.")
+    ] = None,
+    effects_only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A series that drives nothing.")
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on from the checkpoint in --out.")
@@ -76,7 +141,9 @@ def discover(
     """
     from causalformer.config import resolve_settings
     from causalformer.data import read_series
+    from causalformer.data.preparation import prepare_table
     from causalformer.estimator import CausalFormer
+    from causalformer.knowledge import knowledge_from_options
 
     if out is None and (resume or save_model):
         option = "--resume" if resume else "--save-model"
@@ -84,7 +151,15 @@ def discover(
     settings = resolve_settings(preset, key_values(set_))
     if quiet:
         warnings.simplefilter("ignore", DataWarning)
-    table = read_series(source, time_column=_time_column(time_column), header=header)
+    table = read_series(
+        source,
+        time_column=_time_column(time_column),
+        header=header,
+        group=group,
+        gaps=gaps.value,
+        resample=resample,
+    )
+    table = prepare_table(table, prepare or ())
     model = CausalFormer(
         preset,
         max_lag=int(max_lag) if max_lag.isdecimal() else max_lag,  # type: ignore[arg-type]
@@ -92,12 +167,22 @@ def discover(
         instantaneous={"yes": True, "no": False}.get(instantaneous.value, "auto"),
         stability=stability,
         n_jobs=n_jobs,
+        missing=missing.value,
+        knowledge=knowledge_from_options(
+            knowledge, require or (), forbid or (), exogenous or (), effects_only or ()
+        ),
         settings={name: getattr(settings, name) for name in key_values(set_)},
         random_state=seed,
         device=device.value,
     )
     run_discovery(
-        model, table, out, resume=resume, save_model=save_model, talk=not (as_json or quiet)
+        model,
+        table,
+        out,
+        resume=resume,
+        save_model=save_model,
+        each=each,
+        talk=not (as_json or quiet),
     )
     if as_json:
         typer.echo(model.graph_.to_json(), nl=False)

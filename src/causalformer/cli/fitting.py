@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causalformer._version import __version__
-from causalformer.cli.terminal import say, show
-from causalformer.errors import OutputError
+from causalformer.cli.terminal import say, show, show_columns
+from causalformer.errors import OutputError, SettingsError
+from causalformer.names import printable_name
 
 if TYPE_CHECKING:
     from causalformer.data import SeriesTable
+    from causalformer.each import EachRecording
     from causalformer.estimator import CausalFormer
 
 
@@ -21,24 +23,35 @@ def run_discovery(
     *,
     resume: bool = False,
     save_model: bool = False,
+    each: bool = False,
     talk: bool = True,
 ) -> None:
     """Fit, print the graph, and write results only if everything went well."""
-    from causalformer.results import prepared_folder, staged, write_discovery
+    from causalformer.results import prepared_folder, staged, write_discovery, write_recordings
 
+    recordings = None
     if out is None:
         _fit(model, table, talk=talk)
+        recordings = _fit_each(model, table) if each else None
     else:
         with prepared_folder(out) as folder:
             checkpoint = _checkpoint(folder, resume=resume, talk=talk)
             _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
+            recordings = _fit_each(model, table) if each else None
             with staged(folder) as stage:
-                write_discovery(stage, model, _run_facts(table), save_model=save_model)
+                write_discovery(stage, model, _run_facts(table))
+                if recordings is not None:
+                    write_recordings(stage, recordings)
+                if save_model:
+                    model.save(folder / "model")
             checkpoint.unlink(missing_ok=True)
     if talk:
         _show_discovery(model, table)
+        if recordings is not None:
+            _show_agreement(recordings)
         if out is not None:
-            show(f"Results are in {out}: graph.json, edges.csv, graph.png and more.")
+            place = printable_name(str(out))
+            show(f"Results are in {place}: graph.json, edges.csv, graph.png and more.")
 
 
 def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
@@ -72,6 +85,29 @@ def _fit(model: "CausalFormer", table: "SeriesTable", *, talk: bool) -> None:
         say("note", f"training was stopped; the best model so far (epoch {best}) was used")
 
 
+def _fit_each(model: "CausalFormer", table: "SeriesTable") -> "EachRecording":
+    from causalformer.each import fit_each
+
+    if len(table.recordings()) < 2:
+        raise SettingsError(
+            "--each needs several recordings: name the column that tells them apart with --group, "
+            "or give a folder of files"
+        )
+    return fit_each(model, table, n_jobs=model.n_jobs)
+
+
+def _show_agreement(each: "EachRecording") -> None:
+    n_graphs = len(each.graphs)
+    show(f"\nIn how many of {n_graphs} recordings on their own each edge was found:")
+    rows = [
+        (f"{row.cause} -> {row.effect}", str(row.lag), f"{row.recordings} of {n_graphs}")
+        for row in each.agreement().itertuples()
+    ]
+    show_columns(("edge", "lag", "recordings"), rows)
+    for name, reason in each.refused.items():
+        say("note", f"recording {name!r} gave no graph: {reason}")
+
+
 def _run_facts(table: "SeriesTable") -> dict[str, Any]:
     return {
         "command": " ".join(["causalformer", *sys.argv[1:]]),
@@ -79,6 +115,7 @@ def _run_facts(table: "SeriesTable") -> dict[str, Any]:
         "source": table.source,
         "n_series": table.n_series,
         "n_slots": table.n_slots,
+        "recordings": list(table.recordings()),
         "names": list(table.names),
     }
 

@@ -71,7 +71,7 @@ def _numbers(name: str, cells: AnyArray, source: str) -> npt.NDArray[np.float64]
     if kind in "Mm":
         raise DataError(
             f"{source}: column {name!r} holds dates or durations; "
-            f"pass time_column={name!r} if it is the time, else drop it"
+            f"choose `time_column={name!r}` if it is the time, else drop it"
         )
     return _numbers_from_text(name, cells, source)
 
@@ -81,7 +81,12 @@ def _numbers_from_text(name: str, cells: AnyArray, source: str) -> npt.NDArray[n
     import pandas as pd
 
     column = pd.Series(cells.astype(object), dtype=object)
-    values = np.array(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    try:
+        values = np.array(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    except OverflowError as error:
+        raise DataError(
+            f"{source}: column {name!r} holds a number beyond 1e308; divide it by a power of ten"
+        ) from error
     known = column.isna() | column.isin(MISSING_MARKS)
     for row in np.flatnonzero(np.isnan(values) & ~known.to_numpy()):
         text = str(cells[row]).strip()
@@ -89,7 +94,7 @@ def _numbers_from_text(name: str, cells: AnyArray, source: str) -> npt.NDArray[n
             raise DataError(
                 f"{source}: column {name!r} holds text: {text[:40]!r} in row {row + 1}; "
                 f"a series needs numbers: mend the cell or drop the column "
-                f"(or pass time_column={name!r} if it is the time)"
+                f"(or choose `time_column={name!r}` if it is the time)"
             )
         values[row] = {"true": 1.0, "false": 0.0}.get(text.lower(), np.nan)
     return values

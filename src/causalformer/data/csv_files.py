@@ -21,9 +21,10 @@ from causalformer.names import listed
 
 SEPARATORS = ("\t", ";", ",", " ")  # a tie goes to the first; " " is any run of spaces and tabs
 N_SAMPLE_LINES = 30
+MOST_COLUMNS = 100_000
 
 _INK = re.compile(rb"\S")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _DATE = re.compile(
     r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([T ].*)?|\d+:\d\d(:\d\d.*)?"
@@ -145,7 +146,8 @@ def _sniff(content: bytes, path: Path) -> Layout:
 
 
 def _first_lines(content: bytes) -> str:
-    end = 0
+    first = _INK.search(content)
+    end = first.start() if first else 0
     for _ in range(N_SAMPLE_LINES):
         end = content.find(b"\n", end) + 1
         if end == 0:
@@ -160,6 +162,11 @@ def _records(text: str, separator: str, path: Path) -> Iterator[tuple[int, list[
     reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
     try:
         for record in reader:
+            if len(record) > MOST_COLUMNS:
+                raise DataError(
+                    f"{path}, line {reader.line_num}: more than {MOST_COLUMNS} columns; "
+                    "give one column per series, one line per time slot"
+                )
             if record:
                 yield reader.line_num, [cell.strip() for cell in record]
     except csv.Error as error:
@@ -224,12 +231,12 @@ def _warn_of_mixed_header(first: Sequence[str], values: Sequence[bool], path: Pa
     numbers = [cell for cell, value in zip(first, values, strict=True) if value and cell]
     texts = [cell for cell, value in zip(first, values, strict=True) if not value]
     labels = all(cell.isdecimal() for cell in numbers) and not any(t[0].isdecimal() for t in texts)
-    rising = labels and all(int(low) < int(high) for low, high in pairwise(numbers))
+    rising = labels and all(float(low) < float(high) for low, high in pairwise(numbers))
     if not numbers or rising:
         return
     warnings.warn(
         f"{path}: the first row was taken as the header though it holds numbers such as "
-        f"{listed(numbers, most=3)}; pass header=False if it is data",
+        f"{listed(numbers, most=3)}; choose `header=False` if it is data",
         DataWarning,
         stacklevel=2,
     )
@@ -243,7 +250,7 @@ def _has_fraction(cells: Sequence[AnyArray]) -> bool:
 def _warn_of_kept_numbers(layout: Layout, path: Path) -> None:
     warnings.warn(
         f"{path}: the first row, {listed(layout.records[0], most=4)}, may be names or data; since "
-        "all values are whole numbers it was kept as data: pass header=True if it holds names",
+        "all values are whole numbers it was kept as data: choose `header=True` if it holds names",
         DataWarning,
         stacklevel=2,
     )

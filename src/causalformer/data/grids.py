@@ -26,12 +26,16 @@ def read_netcdf(path: Path, time_column: TimeColumn = AUTO) -> SeriesTable:
     """
     try:
         import h5netcdf  # noqa: F401
+        import h5py
         import xarray as xr
     except ImportError as error:
         raise MissingExtraError(
             f"{path}: netCDF files need more packages: pip install causalformer[netcdf]"
         ) from error
     try:
+        if h5py.is_hdf5(path):
+            with h5py.File(path) as file:  # where this fails, h5netcdf would print a trace
+                file.visititems(lambda *_: None)
         dataset = xr.open_dataset(path, decode_timedelta=False)
     except (ValueError, OSError) as error:
         reason = str(error).splitlines()[0]
@@ -109,7 +113,7 @@ def _time_dimension(
         return time_column
     if time_column is not None and not isinstance(time_column, Auto):
         raise DataError(
-            f"{source} has no dimension {time_column!r} to take as time_column; "
+            f"{source} has no dimension {time_column!r} to take as `time_column`; "
             f"its dimensions are {listed(dims, most=20)}"
         )
     for dim in dims:
@@ -120,7 +124,7 @@ def _time_dimension(
         return dims[0]
     raise DataError(
         f"{source} has no dimension that looks like time among {listed(dims, most=20)}; "
-        "name it with time_column"
+        "name it with `time_column`"
     )
 
 

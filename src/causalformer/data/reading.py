@@ -3,9 +3,9 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
-from zipfile import BadZipFile
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -13,9 +13,16 @@ from causalformer.data.columns import RawColumns
 from causalformer.data.conversion import table_from_columns
 from causalformer.data.csv_files import read_text_columns
 from causalformer.data.grids import read_netcdf, table_from_xarray
+from causalformer.data.recordings import join_recordings, split_by_group
 from causalformer.data.series import AnyArray, SeriesTable
 from causalformer.data.time_axis import AUTO, TimeColumn
-from causalformer.errors import DataError
+from causalformer.data.time_grid import Gaps, split_at_gaps
+from causalformer.data.time_grid import resample as resampled
+from causalformer.errors import CausalFormerError, DataError
+from causalformer.files import home_expanded
+
+Read: TypeAlias = RawColumns | SeriesTable | dict[str, Any]
+"""What a reader hands on: columns, a finished table, or recordings by name."""
 
 
 def read_series(
@@ -24,6 +31,9 @@ def read_series(
     time_column: TimeColumn = AUTO,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    group: str | None = None,
+    gaps: Gaps = "auto",
+    resample: str | float | None = None,
 ) -> SeriesTable:
     """Read series from a file, a frame or an array: one row per time slot, one column per series.
 
@@ -40,6 +50,8 @@ def read_series(
           (cells that are missing throughout are dropped, with a warning).
         - A mapping of names to columns, a 2-D array or a list of rows. Without names the series
           are called ``x0``, ``x1``, ...
+        - Several recordings of the same series: a folder of such files, a list or a mapping of
+          frames, arrays or paths, a 3-D array ``[recording, slot, series]``.
     time_column : str, int or None
         Name or zero-based position of the column (for xarray: the dimension) that holds the time.
         By default it is recognised: a column called time, date, datetime, timestamp, t, slot,
@@ -52,6 +64,13 @@ def read_series(
     names : sequence of str, optional
         Names that replace those of the source: one per series, or one per column if the time
         column is to be counted too.
+    group : str, optional
+        The column that says which recording (subject, run, site) a row belongs to.
+    gaps : {"auto", "split", "ignore"}
+        What to do where the time steps are longer than usual; see
+        `causalformer.data.time_grid.split_at_gaps`.
+    resample : str or float, optional
+        Average over steps of this length first; see `causalformer.data.time_grid.resample`.
 
     Returns
     -------
@@ -75,36 +94,48 @@ def read_series(
     [1, 2, 3]
     >>> read_series([[1, 2], [3, 4]]).names
     ('x0', 'x1')
+    >>> read_series({"who": ["a", "a", "b"], "x": [1, 2, 3], "y": [3, 2, 1]}, group="who").starts
+    (0, 2)
     """
-    if isinstance(source, SeriesTable):
+    if isinstance(source, SeriesTable) and resample is None:
         return source if names is None else replace(source, names=tuple(names))
     if isinstance(source, str | os.PathLike):
-        raw = _from_file(Path(source).expanduser(), time_column, header)
+        raw = _from_file(home_expanded(source), time_column, header)
     else:
         raw = _from_object(source, time_column)
-    if isinstance(raw, SeriesTable):
-        return raw if names is None else replace(raw, names=tuple(names))
-    return table_from_columns(raw, time_column=time_column, names=names)
+    if isinstance(raw, RawColumns) and group is not None:
+        where, raw, group = raw.source, dict(split_by_group(raw, group)), None
+    elif isinstance(raw, dict):
+        where = str(source) if isinstance(source, str | os.PathLike) else type(source).__name__
+    if isinstance(raw, dict):
+        options: dict[str, Any] = {"gaps": gaps, "resample": resample, "names": names}
+        options |= {"time_column": time_column, "header": header, "group": group}
+        return join_recordings({k: read_series(v, **options) for k, v in raw.items()}, where)
+    if isinstance(raw, RawColumns):
+        table = table_from_columns(raw, time_column=time_column, names=names)
+    else:
+        table = raw if names is None else replace(raw, names=tuple(names))
+    if resample is not None:
+        table = resampled(table, resample)
+    return split_at_gaps(table, gaps)
 
 
 # --- Files ----------------------------------------------------------------------------------------
 
 
-def _from_file(
-    path: Path, time_column: TimeColumn, header: bool | None
-) -> RawColumns | SeriesTable:
+def _from_file(path: Path, time_column: TimeColumn, header: bool | None) -> Read:
     suffix = path.suffix.lower()
     try:
         if path.is_dir():
-            raise DataError(f"{path} is a folder; name one file in it")
+            return _from_folder(path)
         if not path.exists():
             raise DataError(f"{path} does not exist; check the path (now in {Path.cwd()})")
         if suffix in TEXT_SUFFIXES:
             return read_text_columns(path, header=header)
         if suffix == ".nc":
-            return read_netcdf(path, time_column)
+            return _from_binary(path, partial(read_netcdf, time_column=time_column))
         if suffix in _BINARY_READERS:
-            return _BINARY_READERS[suffix](path)
+            return _from_binary(path, _BINARY_READERS[suffix])
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"{path} cannot be read: {reason}; check the file") from error
@@ -112,38 +143,54 @@ def _from_file(
     raise DataError(f"{path}: unknown kind of file {suffix!r}; supported are {supported}")
 
 
+def _from_folder(folder: Path) -> dict[str, Any]:
+    """Take every file of a known kind as one recording, in the order of their names."""
+    known = (*TEXT_SUFFIXES, *_BINARY_READERS, ".nc")
+    files = sorted(p for p in folder.iterdir() if p.suffix.lower() in known and p.is_file())
+    if not files:
+        raise DataError(f"{folder} is a folder without a file of series ({', '.join(known)})")
+    stems = [file.stem for file in files]
+    return {f.stem if stems.count(f.stem) == 1 else f.name: f for f in files}
+
+
+def _from_binary(path: Path, reader: Callable[[Path], Read]) -> Read:
+    """Let a parser loose on bytes that may be anything: whatever it raises, they are damaged."""
+    try:
+        return reader(path)
+    except (CausalFormerError, OSError):
+        raise
+    except Exception as error:
+        reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+        raise DataError(
+            f"{path} is no intact {path.suffix} file ({reason}); write it anew"
+        ) from error
+
+
 def _from_parquet(path: Path) -> RawColumns:
     import pandas as pd
-    import pyarrow as pa
 
+    return replace(_from_pandas(pd.read_parquet(path, engine="pyarrow")), source=str(path))
+
+
+def _from_numpy(path: Path) -> RawColumns | dict[str, Any]:
+    """Read an array, or an archive of one array, of one-dimensional columns or of recordings."""
     try:
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except pa.ArrowException as error:
-        raise DataError(f"{path} is no intact parquet file ({error}); write it anew") from error
-    return replace(_from_pandas(frame), source=str(path))
-
-
-def _from_numpy(path: Path) -> RawColumns:
-    """Read an array, or an archive of one array or of one-dimensional columns."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return _from_array(loaded, str(path))
-        with loaded:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return _from_array(loaded, str(path))
             arrays = {str(name): np.asarray(loaded[name]) for name in loaded.files}
-    except DataError:
-        raise
-    except (ValueError, EOFError, BadZipFile) as error:
+    except ValueError as error:
         if str(error).startswith("Object arrays"):
             raise DataError(f"{path} holds Python objects; save an array of float64") from error
-        raise DataError(f"{path} is no intact NumPy file; save it anew with numpy") from error
+        raise
     if len(arrays) == 1:
         return _from_array(next(iter(arrays.values())), str(path))
     return _from_mapping(arrays, str(path))
 
 
 TEXT_SUFFIXES: Final = (".csv", ".tsv", ".txt")
-_BINARY_READERS: Final[dict[str, Callable[[Path], RawColumns]]] = {
+_BINARY_READERS: Final[dict[str, Callable[[Path], Read]]] = {
     ".parquet": _from_parquet,
     ".npy": _from_numpy,
     ".npz": _from_numpy,
@@ -153,10 +200,12 @@ _BINARY_READERS: Final[dict[str, Callable[[Path], RawColumns]]] = {
 # --- Objects --------------------------------------------------------------------------------------
 
 
-def _from_object(source: Any, time_column: TimeColumn) -> RawColumns | SeriesTable:
+def _from_object(source: Any, time_column: TimeColumn) -> Read:
     import narwhals as nw
     from narwhals.exceptions import NarwhalsError
 
+    if isinstance(source, RawColumns | SeriesTable):
+        return source
     kind = type(source).__name__
     if type(source).__module__.partition(".")[0] == "xarray":
         return table_from_xarray(source, kind, time_column)
@@ -177,7 +226,16 @@ def _from_object(source: Any, time_column: TimeColumn) -> RawColumns | SeriesTab
     return _from_array(source, "array" if isinstance(source, np.ndarray) else kind)
 
 
-def _from_mapping(columns: Mapping[Any, Any], source: str) -> RawColumns:
+def _is_table(source: Any) -> bool:
+    """Say whether something is a recording of its own rather than a row or a column."""
+    if isinstance(source, str | os.PathLike | SeriesTable):
+        return True
+    return getattr(source, "ndim", len(getattr(source, "shape", ()))) == 2
+
+
+def _from_mapping(columns: Mapping[Any, Any], source: str) -> RawColumns | dict[str, Any]:
+    if columns and all(map(_is_table, columns.values())):
+        return {str(name): part for name, part in columns.items()}
     cells = tuple(np.asarray(column) for column in columns.values())
     for name, column in zip(columns, cells, strict=True):
         if column.ndim != 1:
@@ -188,8 +246,16 @@ def _from_mapping(columns: Mapping[Any, Any], source: str) -> RawColumns:
     return RawColumns(tuple(map(str, columns)), cells, source)
 
 
-def _from_array(source: Any, where: str) -> RawColumns:
-    """Split an array of shape (slot, series), a record array, or a list of rows into columns."""
+def _from_array(source: Any, where: str) -> RawColumns | dict[str, Any]:
+    """Split an array of shape (slot, series), a record array, or a list of rows into columns.
+
+    A list of tables and an array of three axes are recordings, named by their number from 1.
+    """
+    if isinstance(source, list | tuple) and source and all(map(_is_table, source)):
+        numbers = [str(i + 1) for i in range(len(source))]
+        named = all(isinstance(part, str | os.PathLike) for part in source)
+        stems = [Path(part).stem for part in source] if named else numbers
+        return dict(zip(stems if len(set(stems)) == len(stems) else numbers, source, strict=True))
     if isinstance(source, np.ma.MaskedArray):
         source = np.ma.filled(source.astype(np.float64), np.nan)
     try:
@@ -206,6 +272,8 @@ def _from_array(source: Any, where: str) -> RawColumns:
             f"{where} holds {array.dtype} instead of numbers; convert it with .astype(float), "
             "or give a frame if one column is the time"
         )
+    if array.ndim == 3:
+        return {str(i + 1): part for i, part in enumerate(array)}
     if array.ndim != 2:
         raise DataError(
             f"{where} has {array.ndim} axes; give two: one row per time slot, one column per series"

@@ -6,6 +6,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer.data.series import SeriesTable
+
+_LEAST_TO_LEVEL = 50  # slots; the mean of fewer is too uncertain to be taken off
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -44,10 +48,31 @@ def fit_scaling(
     if kind == "none":
         return Scaling(np.zeros(n_series), np.ones(n_series), 0.0)
     if kind == "standard":
-        return Scaling(x.mean(axis=0), 1.0 / _or_one(x.std(axis=0)), 0.0)
-    smallest, largest = x.min(axis=0), x.max(axis=0)
+        return Scaling(np.nanmean(x, axis=0), 1.0 / _or_one(np.nanstd(x, axis=0)), 0.0)
+    smallest, largest = np.nanmin(x, axis=0), np.nanmax(x, axis=0)
     middle = smallest / 2 + largest / 2
     return Scaling(middle, (high - low) / _or_one(largest - smallest), (low + high) / 2)
+
+
+def fit_run_scaling(x: NDArray[np.float64], run: NDArray[np.int64]) -> Scaling:
+    """Learn mean and spread of every recording: subjects differ in level, and that is no cause.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0], [3.0], [100.0], [104.0]])
+    >>> fit_run_scaling(x, np.array([0, 0, 1, 1])).apply(x).ravel()
+    array([-1.,  1., -1.,  1.])
+    """
+    offset, factor = np.zeros_like(x), np.ones_like(x)
+    for number in np.unique(run):
+        mine = run == number
+        observed = np.isfinite(x[mine])
+        n_observed = np.maximum(observed.sum(axis=0), 1)
+        mean = np.where(observed, x[mine], 0.0).sum(axis=0) / n_observed
+        square = np.where(observed, x[mine] - mean, 0.0) ** 2
+        offset[mine] = mean
+        factor[mine] = 1.0 / _or_one(np.sqrt(square.sum(axis=0) / n_observed))
+    return Scaling(offset, factor, 0.0)
 
 
 def _or_one(spread: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,7 +87,7 @@ class NormalScores:
     Parameters
     ----------
     ordered : array ``[slot, series]``
-        The values the scores were learned from, each series in ascending order.
+        The values the scores were learned from, each series in ascending order, missing ones last.
 
     Examples
     --------
@@ -77,28 +102,67 @@ class NormalScores:
     ordered: NDArray[np.float64]
 
     def apply(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the normal score of ``x[slot, series]``; equal values share the middle of theirs."""
+        """Give the normal score of ``x[slot, series]``; equal values share the middle of theirs.
+
+        A missing value stays missing.
+        """
         from scipy.special import ndtri
 
-        n_slots = len(self.ordered)
         share = np.empty_like(x, dtype=np.float64)
-        for i, column in enumerate(self.ordered.T):
+        for i, column in enumerate(self._columns()):
             below = np.searchsorted(column, x[:, i], side="left")
             up_to = np.searchsorted(column, x[:, i], side="right")
-            share[:, i] = (below + up_to) / (2 * n_slots)
-        return np.asarray(ndtri(np.clip(share, 0.5 / n_slots, 1 - 0.5 / n_slots)))
+            least = 0.5 / len(column)
+            share[:, i] = np.clip((below + up_to) * least, least, 1 - least)
+        return np.where(np.isnan(x), np.nan, ndtri(share))
 
     def undo(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bring scores ``[..., series]`` back to the units of the data."""
         from scipy.special import ndtr
 
-        at = (np.arange(len(self.ordered)) + 0.5) / len(self.ordered)
         share = ndtr(scaled)
-        return np.stack(
-            [np.interp(share[..., i], at, column) for i, column in enumerate(self.ordered.T)], -1
-        )
+        undone = [
+            np.interp(share[..., i], (np.arange(len(column)) + 0.5) / len(column), column)
+            for i, column in enumerate(self._columns())
+        ]
+        return np.stack(undone, -1)
+
+    def _columns(self) -> list[NDArray[np.float64]]:
+        n_observed = (~np.isnan(self.ordered)).sum(axis=0)
+        return [column[:n] for column, n in zip(self.ordered.T, n_observed, strict=True)]
 
 
 def fit_normal_scores(x: NDArray[np.float64]) -> NormalScores:
     """Learn the ranks of ``x[slot, series]``."""
     return NormalScores(np.sort(x, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class TableScaling:
+    """Normal scores of a table; if `by_run`, each recording is first freed from its own level."""
+
+    normal: NormalScores
+    by_run: bool
+
+    def apply(self, table: SeriesTable) -> NDArray[np.float64]:
+        """Give the scores ``[slot, series]``."""
+        return self.normal.apply(levelled(table) if self.by_run else table.values)
+
+    def undo(self, scores: NDArray[np.float64], table: SeriesTable) -> NDArray[np.float64]:
+        """Bring scores of the slots of `table` back to the units of the data."""
+        values = self.normal.undo(scores)
+        return (
+            fit_run_scaling(table.values, table.run_of_slot).undo(values) if self.by_run else values
+        )
+
+
+def fit_table_scaling(table: SeriesTable) -> TableScaling:
+    """Learn the scores of a table; recordings long enough to know their level are levelled."""
+    lengths = np.bincount(table.run_of_slot)
+    by_run = len(lengths) > 1 and bool(lengths.min() >= _LEAST_TO_LEVEL)
+    return TableScaling(fit_normal_scores(levelled(table) if by_run else table.values), by_run)
+
+
+def levelled(table: SeriesTable) -> NDArray[np.float64]:
+    """Give the values of every recording with mean zero and spread one."""
+    return fit_run_scaling(table.values, table.run_of_slot).apply(table.values)

@@ -1,14 +1,15 @@
 """The table of series that every later stage works on, and whether it is fit to learn from."""
 
-import warnings
-from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from causalformer.errors import DataError, DataWarning
+from causalformer.data.quality import idle_columns, warn_of
+from causalformer.errors import DataError
 from causalformer.names import check_names, listed
 
 AnyArray: TypeAlias = npt.NDArray[Any]
@@ -16,19 +17,24 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class SeriesTable:
-    """Several time series observed at the same slots.
+    """Several time series observed at the same slots, in one or more recordings.
 
     Parameters
     ----------
     values : array of float64, shape (slot, series)
-        One row per time slot, one column per series. Kept C-contiguous and read-only; an array
-        that somebody else could still change is copied.
+        One row per time slot, one column per series; NaN is a missing value. Kept C-contiguous
+        and read-only; an array that somebody else could still change is copied.
     names : sequence of str
         One name per series.
     time : array of shape (slot,), optional
         When each slot was observed: dates, durations or numbers. Time zones are UTC.
     source : str
         Where the series come from, for messages and reports.
+    starts : sequence of int
+        Slots at which a new segment begins, 0 first: after a gap, or with a new recording.
+        Nothing looks across: the first slot of a segment has no past.
+    runs : sequence of str
+        Name of the recording that each segment belongs to; empty if there is only one.
 
     Examples
     --------
@@ -43,6 +49,8 @@ class SeriesTable:
     names: tuple[str, ...]
     time: AnyArray | None = None
     source: str = "array"
+    starts: tuple[int, ...] = (0,)
+    runs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         values = _frozen(np.asarray(self.values, dtype=np.float64))
@@ -57,10 +65,23 @@ class SeriesTable:
             if time.shape != (self.n_slots,):
                 raise DataError(f"time has shape {time.shape}; {self.n_slots} slots need one each")
             object.__setattr__(self, "time", time)
+        starts = tuple(int(start) for start in self.starts)
+        beyond = max(self.n_slots, 1)  # a table without rows has one empty segment
+        if starts[:1] != (0,) or (np.diff([*starts, beyond]) < 1).any():
+            raise DataError(
+                f"starts are {starts}; give the first slot of every segment, 0 first, in order, "
+                f"below {self.n_slots}"
+            )
+        object.__setattr__(self, "starts", starts)
+        object.__setattr__(self, "runs", tuple(map(str, self.runs)))
+        if self.runs and len(self.runs) != len(starts):
+            raise DataError(f"{len(self.runs)} runs for {len(starts)} segments; name one for each")
+        if len(set(self.runs)) != sum(1 for _ in groupby(self.runs)):
+            raise DataError("the segments of a run are apart; put them one after the other")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rebuild through the constructor, so that a pickled table comes back read-only."""
-        return SeriesTable, (self.values, self.names, self.time, self.source)
+        return SeriesTable, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def n_slots(self) -> int:
@@ -82,8 +103,79 @@ class SeriesTable:
         """
         if n_slots is None or n_slots >= self.n_slots:
             return self
-        time = None if self.time is None else self.time[:n_slots]
-        return SeriesTable(self.values[:n_slots], self.names, time, self.source)
+        return self.take(slice(0, n_slots))
+
+    def take(self, slots: slice) -> "SeriesTable":
+        """Return a range of slots, with the segments it cuts through.
+
+        Examples
+        --------
+        >>> SeriesTable(np.zeros((9, 2)), ("sun", "rain"), starts=(0, 5)).take(slice(3, 9)).starts
+        (0, 2)
+        """
+        first, stop, step = slots.indices(self.n_slots)
+        if step != 1:
+            raise DataError(f"slots {slots} leave some out; take a range without a step")
+        kept = [
+            (k, max(segment.start, first) - first)
+            for k, segment in enumerate(self.segments)
+            if segment.start < stop and segment.stop > first
+        ]
+        return replace(
+            self,
+            values=self.values[first:stop],
+            time=None if self.time is None else self.time[first:stop],
+            starts=tuple(start for _, start in kept) or (0,),
+            runs=tuple(self.runs[k] for k, _ in kept) if self.runs else (),
+        )
+
+    def select(self, names: Sequence[str]) -> "SeriesTable":
+        """Return some series, in this order.
+
+        Examples
+        --------
+        >>> SeriesTable(np.eye(2), ("sun", "rain")).select(["rain", "sun"]).values[0]
+        array([0., 1.])
+        """
+        at = [self.names.index(name) for name in names]
+        return replace(self, values=self.values[:, at], names=tuple(names))
+
+    @property
+    def segments(self) -> tuple[slice, ...]:
+        """The unbroken stretches of slots."""
+        stops = [*self.starts[1:], self.n_slots]
+        return tuple(slice(a, b) for a, b in zip(self.starts, stops, strict=True))
+
+    @property
+    def run_of_slot(self) -> npt.NDArray[np.int64]:
+        """Number of the recording that each slot belongs to, from 0."""
+        lengths = np.diff([*self.starts, self.n_slots])
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(self.runs))}
+        run = [numbers[name] for name in self.runs] or [0] * len(lengths)
+        return np.repeat(np.asarray(run, dtype=np.int64), lengths)
+
+    def recordings(self) -> dict[str, "SeriesTable"]:
+        """Return every recording by its name, in order; one without a name is called ``all``.
+
+        Examples
+        --------
+        >>> table = SeriesTable(np.zeros((9, 2)), ("a", "b"), starts=(0, 5), runs=("anna", "ben"))
+        >>> {name: part.n_slots for name, part in table.recordings().items()}
+        {'anna': 5, 'ben': 4}
+        """
+        if not self.runs:
+            return {"all": self}
+        found = {}
+        for name in dict.fromkeys(self.runs):
+            mine = [s for s, run in zip(self.segments, self.runs, strict=True) if run == name]
+            part = self.take(slice(mine[0].start, mine[-1].stop))
+            found[name] = replace(part, runs=(), source=f"{self.source} [{name}]")
+        return found
+
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Where a value is missing, ``[slot, series]``."""
+        return np.isnan(self.values)
 
 
 def _frozen(array: AnyArray) -> AnyArray:
@@ -95,7 +187,9 @@ def _frozen(array: AnyArray) -> AnyArray:
     return array
 
 
-def check_usable(table: SeriesTable, *, min_slots: int, option: str = "window") -> None:
+def check_usable(
+    table: SeriesTable, *, min_slots: int, option: str = "window", missing_ok: bool = False
+) -> None:
     """Refuse series that nothing can be learned from; warn where the result deserves care.
 
     Parameters
@@ -106,6 +200,8 @@ def check_usable(table: SeriesTable, *, min_slots: int, option: str = "window") 
         The least number of slots that the settings need, e.g. ``window + 1``.
     option : str
         The option that asks for `min_slots`; the message names it.
+    missing_ok : bool
+        Whether single values may be missing; a series without any value never is usable.
 
     Raises
     ------
@@ -145,47 +241,30 @@ def check_usable(table: SeriesTable, *, min_slots: int, option: str = "window") 
             f"{where} has {table.n_slots} rows, but `{option}` needs at least {min_slots}; "
             f"give more rows or choose a smaller `{option}`"
         )
-    _refuse_gaps(table)
-    _warn_of_idle_columns(table)
+    _refuse_values(table, missing_ok=missing_ok)
+    idle = idle_columns(table.values, table.names, table.segments)
+    warn_of(idle, table.source, stacklevel=3)
 
 
-def _refuse_gaps(table: SeriesTable) -> None:
-    finite = np.isfinite(table.values)
-    if finite.all():
+def _refuse_values(table: SeriesTable, *, missing_ok: bool) -> None:
+    """Refuse infinite values, series without values, and missing ones unless they are allowed."""
+    empty = table.missing.all(axis=0)
+    if empty.any():
+        named = listed(repr(table.names[i]) for i in np.flatnonzero(empty))
+        raise DataError(f"{table.source}: column {named} has no value at all; drop it")
+    refused = np.isinf(table.values) if missing_ok else ~np.isfinite(table.values)
+    if not refused.any():
         return
     found = []
-    for column in np.flatnonzero(~finite.all(axis=0)):
-        values = table.values[:, column]
+    for column in np.flatnonzero(refused.any(axis=0)):
+        values = table.values[refused[:, column], column]
         n_missing, n_infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
         counts = [f"{n_missing} missing"] * (n_missing > 0)
         counts += [f"{n_infinite} infinite"] * (n_infinite > 0)
-        first = int(np.argmin(finite[:, column])) + 1
+        first = int(np.argmax(refused[:, column])) + 1
         found.append(f"{table.names[column]!r} ({' and '.join(counts)}, first in row {first})")
+    kind = "infinite" if missing_ok else "missing or infinite"
     raise DataError(
-        f"{table.source} has missing or infinite values in column {listed(found)}; fill them "
+        f"{table.source} has {kind} values in column {listed(found)}; fill them "
         "(for example with pandas `interpolate`), cut the rows off, or drop the column"
     )
-
-
-def _warn_of_idle_columns(table: SeriesTable) -> None:
-    """Warn of columns that can show no cause (constant) or that share one (copies)."""
-    constant = (table.values == table.values[:1]).all(axis=0)
-    if constant.any():
-        named = listed(repr(table.names[i]) for i in np.flatnonzero(constant))
-        warnings.warn(
-            f"{table.source}: constant column {named}; it can neither cause nor be caused, "
-            "so consider dropping it",
-            DataWarning,
-            stacklevel=4,
-        )
-    alike: dict[bytes, list[str]] = defaultdict(list)
-    for i in np.flatnonzero(~constant):
-        alike[(table.values[:, i] + 0.0).tobytes()].append(table.names[i])
-    copies = [" = ".join(map(repr, names)) for names in alike.values() if len(names) > 1]
-    if copies:
-        warnings.warn(
-            f"{table.source}: identical columns {listed(copies)}; their effects cannot be told "
-            "apart, so keep one of each",
-            DataWarning,
-            stacklevel=4,
-        )

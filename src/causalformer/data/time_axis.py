@@ -29,6 +29,7 @@ CLEAR_TIME_NAMES: Final = frozenset({"time", "date", "datetime", "timestamp"})
 TIME_NAMES: Final = CLEAR_TIME_NAMES | {"t", "slot", "index"}
 
 _DATE_TEXT = re.compile(r"\d{4}|\d+[-/.]\w+[-/.]\d+")
+_LONGEST_DATE = 64  # characters; what parses dates takes minutes over a long text
 _CLOCK_TEXT = re.compile(r"\d+:\d\d(:\d\d(\.\d+)?)?")
 
 
@@ -60,9 +61,10 @@ def find_time(
         name, cells = raw.names[position] or f"x{position}", raw.cells[position]
     time = as_time(cells, name, raw.source)
     if time is None:
+        found = f"it begins with {str(cells[0])[:40]!r}" if len(cells) else "it is empty"
         raise DataError(
-            f"{raw.source}: column {name!r} cannot be read as time (it begins with "
-            f"{str(cells[0])[:40]!r}); give numbers or dates such as 2024-01-31"
+            f"{raw.source}: column {name!r} cannot be read as time ({found}); "
+            "give numbers or dates such as 2024-01-31"
         )
     check_increasing(time, name, raw.source)
     return position, time
@@ -79,7 +81,7 @@ def _position(raw: RawColumns, time_column: str | int) -> int:
         return time_column
     labels = [name or f"(no name, position {i})" for i, name in enumerate(raw.names)]
     raise DataError(
-        f"{raw.source} has no column {time_column!r} to take as time_column; "
+        f"{raw.source} has no column {time_column!r} to take as `time_column`; "
         f"its columns are {listed(labels, most=20)}"
     )
 
@@ -121,7 +123,7 @@ def _time_if_recognised(
     if name.strip().lower() in CLEAR_TIME_NAMES:
         warnings.warn(
             f"{source}: column {name!r} is named like a time but does not increase, so it is kept "
-            "as a series; sort the rows if it is the time, pass time_column=None if it is not",
+            "as a series; sort the rows if it is the time, choose `time_column=None` if it is not",
             DataWarning,
             stacklevel=2,
         )
@@ -148,7 +150,10 @@ def as_time(cells: AnyArray, name: str, source: str) -> AnyArray | None:
         return None
     texts = cells.astype(object)
     if all(isinstance(cell, int | float) for cell in texts):
-        return as_time(texts.astype(np.float64), name, source)
+        try:
+            return as_time(texts.astype(np.float64), name, source)
+        except OverflowError:  # whole numbers of hundreds of digits
+            return None
     if isinstance(texts[0], str) and _CLOCK_TEXT.fullmatch(texts[0].strip()):
         return _clock_times(texts)
     return _dates(texts, name, source) if _DATE_TEXT.search(str(texts[0])) else None
@@ -170,7 +175,7 @@ def _dates(texts: AnyArray, name: str, source: str) -> AnyArray | None:
     for dayfirst in (False, True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas' advice on formats is not for our user
-            column = pd.Series(texts, dtype=object)
+            column = pd.Series(map(_cut, texts), dtype=object)
             parsed = pd.to_datetime(column, utc=True, errors="coerce", dayfirst=dayfirst)
         dates = np.asarray(parsed.dt.tz_localize(None))
         readings.append((int(np.isnat(dates).sum()), _first_step_back(dates) is not None, dates))
@@ -188,6 +193,10 @@ def _dates(texts: AnyArray, name: str, source: str) -> AnyArray | None:
     return dates
 
 
+def _cut(cell: object) -> object:
+    return cell[:_LONGEST_DATE] if isinstance(cell, str) else cell
+
+
 def check_increasing(time: AnyArray, name: str, source: str) -> None:
     """Raise `DataError` at the first slot whose time is not later than the one before.
 
@@ -197,14 +206,14 @@ def check_increasing(time: AnyArray, name: str, source: str) -> None:
     Traceback (most recent call last):
     ...
     causalformer.errors.DataError: x.csv: time column 't' does not increase: 2 in row 3 follows 2;
-    sort the rows, keep one row per time, or pass time_column=None and drop the column
+    sort the rows, keep one row per time, or choose `time_column=None` and drop the column
     """
     row = _first_step_back(time)
     if row is not None:
         raise DataError(
             f"{source}: time column {name!r} does not increase: {time[row]!s} in row {row + 1} "
-            f"follows {time[row - 1]!s}; sort the rows, keep one row per time, or pass "
-            "time_column=None and drop the column"
+            f"follows {time[row - 1]!s}; sort the rows, keep one row per time, or choose "
+            "`time_column=None` and drop the column"
         )
 
 

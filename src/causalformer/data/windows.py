@@ -1,8 +1,11 @@
-"""Overlapping windows as views, and the split of windows by time."""
+"""Overlapping windows as views, the past of every slot, and the split of windows by time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -32,6 +35,18 @@ def lagged_samples(
     """
     windows = sliding_windows(x, max_lag + 1)
     return windows[..., :-1].flip(-1), windows[..., -1]
+
+
+def slots_with_past(segments: Sequence[slice], n_past: int) -> NDArray[np.int64]:
+    """List the slots that have so many slots before them in their own segment.
+
+    Examples
+    --------
+    >>> slots_with_past([slice(0, 4), slice(4, 9)], 2)
+    array([2, 3, 6, 7, 8])
+    """
+    parts = [np.arange(segment.start + n_past, segment.stop) for segment in segments]
+    return np.concatenate([part for part in parts if len(part)] or [np.arange(0)])
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer.config import DetectorSettings
-from causalformer.data.windows import TimeSplit, lagged_samples
+from causalformer.data.windows import TimeSplit
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
-from causalformer.detect.folds import blocked_folds
-from causalformer.detect.granger import lagged_tests
+from causalformer.detect.granger import GrangerTests, lagged_tests, separate_tests
+from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
+from causalformer.detect.samples import Samples
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channels import ChannelNetwork, masked_source_loss
 from causalformer.training import CheckpointFile, Epoch, History, OneCycle, train
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,10 @@ class Evidence:
         Spread of the cause's contribution to the prediction, in standard deviations of the effect.
     lag_profile : array ``[cause, effect, lag - 1]``
         How much of the contribution comes through each lag.
+    lag_error : array ``[cause, effect, lag - 1]``
+        Error with this lag of the cause alone; infinite without evidence and for self-loops.
+    samples : Samples
+        What the tests rest on.
     removal : RemovalErrors
         Held-out errors.
     linear_p : array
@@ -59,6 +67,8 @@ class Evidence:
     size: FloatArray
     strength: FloatArray
     lag_profile: FloatArray
+    lag_error: FloatArray
+    samples: Samples
     removal: RemovalErrors
     linear_p: FloatArray
     linear_t: FloatArray
@@ -82,21 +92,24 @@ def new_network(
 
 
 def train_network(
-    past: Tensor,
-    now: Tensor,
-    fold: NDArray[np.int64],
+    samples: Samples,
     settings: DetectorSettings,
+    allowed: BoolArray,
     generator: torch.Generator,
     on_epoch: Callable[[Epoch], object] | None = None,
     checkpoint: CheckpointFile | None = None,
 ) -> tuple[ChannelNetwork, History]:
     """Train the networks of all folds at once, with causes removed at random."""
-    n_slots, n_series, max_lag = past.shape
-    model = new_network(n_series, max_lag, settings, generator).to(past.device)
+    past, now, n_series = samples.past, samples.now, samples.n_series
+    model = new_network(n_series, samples.max_lag, settings, generator).to(past.device)
+    if not allowed.all():
+        model.allow(torch.from_numpy(allowed).to(past.device))
     folds = torch.arange(settings.n_folds)
-    learns = (torch.from_numpy(fold)[:, None] != folds).to(past)
-    lag_weight = lag_weights(max_lag, settings).to(past)
-    ridge = settings.ridge_for(n_slots)
+    learns = (torch.from_numpy(samples.fold)[:, None] != folds).to(past)[..., None]
+    if not samples.complete:
+        learns = learns * samples.observed[:, None]
+    lag_weight = lag_weights(samples.max_lag, settings).to(past)
+    ridge = settings.ridge_for(samples.n_observed)
 
     def loss(network: ChannelNetwork, slots: Tensor) -> Tensor:
         missing = torch.rand(len(slots), generator=generator) < settings.removed_share
@@ -107,12 +120,12 @@ def train_network(
             network, past[slots], now[slots], learns[slots], removed.to(past), ridge, lag_weight
         )
 
-    n_learned = n_slots * (settings.n_folds - 1) // settings.n_folds
+    n_learned = len(samples) * (settings.n_folds - 1) // settings.n_folds
     batch_size = min(256, max(32, n_learned // 4)) * settings.n_folds // (settings.n_folds - 1)
     history = train(
         model,
-        torch.arange(n_slots, device=past.device),
-        TimeSplit(train=(0, n_slots), validation=(n_slots, n_slots)),
+        torch.arange(len(samples), device=past.device),
+        TimeSplit(train=(0, len(samples)), validation=(len(samples), len(samples))),
         loss,
         OneCycle(settings.learning_rate, batch_size, settings.max_epochs),
         generator,
@@ -123,27 +136,21 @@ def train_network(
 
 
 def detect(
-    scores: FloatArray,
-    max_lag: int,
+    samples: Samples,
     settings: DetectorSettings,
+    allowed: BoolArray,
     *,
     random_state: int,
-    device: torch.device | str = "cpu",
-    slots: NDArray[np.int64] | None = None,
     checkpoint: CheckpointFile | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
 ) -> tuple[ChannelNetwork, History, Evidence]:
-    """Train on normal scores ``[slot, series]`` and test every pair.
+    """Train on samples of normal scores and test every pair.
 
-    `slots` picks samples, with repetition, for a bootstrap; all of them unless given.
+    `allowed`, ``[cause, effect, lag - 1]``, says which links there may be at all.
     """
     generator = torch.Generator().manual_seed(random_state)
-    past, now = lagged_samples(torch.from_numpy(scores).to(device, torch.float32), max_lag)
-    if slots is not None:
-        past, now = past[slots], now[slots]
-    fold = blocked_folds(len(now), settings.n_folds)
-    model, history = train_network(past, now, fold, settings, generator, on_epoch, checkpoint)
-    return model, history, gather_evidence(model, past, now, fold, settings)
+    model, history = train_network(samples, settings, allowed, generator, on_epoch, checkpoint)
+    return model, history, gather_evidence(model, samples, settings, allowed)
 
 
 def lag_weights(max_lag: int, settings: DetectorSettings) -> Tensor:
@@ -152,45 +159,52 @@ def lag_weights(max_lag: int, settings: DetectorSettings) -> Tensor:
 
 
 def gather_evidence(
-    model: ChannelNetwork,
-    past: Tensor,
-    now: Tensor,
-    fold: NDArray[np.int64],
-    settings: DetectorSettings,
+    model: ChannelNetwork, samples: Samples, settings: DetectorSettings, allowed: BoolArray
 ) -> Evidence:
-    """Test every pair."""
-    removal = removal_errors(
-        model,
-        past,
-        now,
-        fold,
-        settings.ridge_for(len(now)),
-        lag_weights(past.shape[-1], settings).to(past),
-    )
+    """Test every pair that is allowed at some lag."""
+    strength, lag_profile = contributions(model, samples.past)
+    samples = samples.informed(lag_profile)
+    ridge = settings.ridge_for(samples.n_observed)
+    lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
+    removal = removal_errors(model, samples, ridge, lag_weight, allowed)
+    tested = np.asarray(allowed.any(axis=-1))
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    lagged, effects = (x.double().cpu().numpy() for x in (past.flatten(1), now))
-    linear = lagged_tests(lagged, effects, past.shape[-1])
+    linear = linear_tests(samples, allowed)
     linear_p = np.exp(linear.log_p)
     linear_counts = removal.better_than_linear < settings.linear_margin  # per effect
     p_value = np.where(linear_counts, cauchy_combination(network_p, linear_p), network_p)
-    effect = removal.gain / np.maximum(removal.error, 1e-12)
-    strength, lag_profile = _contributions(model, past)
-    # where the linear test is the better witness it names the lag, too
-    use_t = (linear_counts & (linear_p < network_p))[..., None]
+    p_value = np.where(tested, p_value, 1.0)
+    effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
+    linear_leads = linear_counts & (linear_p < network_p)
+    between = (p_value <= _SOME_EVIDENCE) & ~np.eye(len(p_value), dtype=bool)
+    lag_error = single_lag_errors(model, samples, between, ridge, lag_weight)
     return Evidence(
         p_value=p_value,
-        q_value=edge_q(p_value),
+        q_value=edge_q(p_value, tested),
         effect=effect,
         size=np.where(linear_counts, np.maximum(effect, linear.explained), effect),
         strength=strength,
-        lag_profile=np.where(use_t, linear.t**2, lag_profile),
+        # where the linear test is the better witness it names the lag, too
+        lag_profile=np.where(linear_leads[..., None], linear.t**2, lag_profile),
+        lag_error=np.where(allowed, lag_error, np.inf),
+        samples=samples,
         removal=removal,
         linear_p=linear_p,
         linear_t=linear.t,
     )
 
 
-def _contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:
+def linear_tests(samples: Samples, allowed: BoolArray) -> GrangerTests:
+    """Test every pair by Granger's test, on the samples that count."""
+    past, now, counts = (
+        x.double().cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.counts)
+    )
+    if samples.complete and allowed.all():
+        return lagged_tests(past, now, samples.max_lag)
+    return separate_tests(past, now, samples.max_lag, counts > 0, allowed)
+
+
+def contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:
     """Spread of every cause's contribution, and the mean square of every lag's."""
     n_pairs = past.shape[1] ** 2 * past.shape[2]
     total = torch.zeros(past.shape[1], past.shape[1], dtype=torch.float64)

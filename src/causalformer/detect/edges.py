@@ -1,23 +1,22 @@
 """From evidence to edges: which pairs, at which lags, within a slot or not, in which direction."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import Evidence
-from causalformer.detect.evidence import false_discovery_q
-from causalformer.detect.granger import granger_tests
+from causalformer.detect.calibrated import Evidence, linear_tests
+from causalformer.detect.evidence import edge_q
 from causalformer.detect.instantaneous import InstantaneousEvidence
-from causalformer.graph import CausalGraph, Edge
+from causalformer.graph import Edge
+from causalformer.knowledge import KnownGraph
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_EARLIEST_LAG = 0.8  # the earliest lag with this share of the largest evidence is the lag
+_EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest value
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| in the linear model
 
@@ -32,27 +31,31 @@ class FoundEdges:
         Edges from the past, self-loops included.
     within : array of bool ``[cause, effect]``
         Edges within a slot, each in its likelier direction.
+    oriented : array of bool ``[cause, effect]``
+        Whether the direction of an edge within a slot is more than a guess.
+    main_lag : array of int ``[cause, effect]``
+        Position of the lag that carries most of an edge.
     p_value, q_value : array ``[cause, effect]``
         Of the edges from the past.
     """
 
-    lagged: NDArray[np.bool_]
+    lagged: BoolArray
     within: BoolArray
+    oriented: BoolArray
+    main_lag: NDArray[np.int64]
     p_value: FloatArray
     q_value: FloatArray
     evidence: Evidence
     within_evidence: InstantaneousEvidence
 
-    def graph(
-        self, names: tuple[str, ...], metadata: Mapping[str, Any], frequency: FloatArray | None
-    ) -> CausalGraph:
+    def edges(self, names: tuple[str, ...], frequency: FloatArray | None) -> tuple[Edge, ...]:
         """Name the edges; the score is ``-log10 p``."""
         strength, profile = self.evidence.strength, self.evidence.lag_profile
-        main_lags = main_lag(profile)
         edges = []
         for j, i, k in np.argwhere(self.lagged):
-            main = main_lags[j, i]
-            share = 1.0 if k == main else min(profile[j, i, k] / profile[j, i, main], 0.99)
+            main = self.main_lag[j, i]
+            most = max(profile[j, i, main], 1e-300)
+            share = 1.0 if k == main else min(profile[j, i, k] / most, 0.99)
             edges.append(
                 Edge(
                     names[j],
@@ -77,10 +80,10 @@ class FoundEdges:
                     p_value=p_value,
                     q_value=max(within.q_value[j, i], 1e-300),
                     strength=abs(within.partial[j, i]),
-                    oriented=bool(within.oriented[j, i]),
+                    oriented=bool(self.oriented[j, i]),
                 )
             )
-        return CausalGraph(names, tuple(edges), metadata)
+        return tuple(edges)
 
 
 def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -> BoolArray:
@@ -98,26 +101,34 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
 def found_edges(
     evidence: Evidence,
     within: InstantaneousEvidence,
-    scores: FloatArray,
+    known: KnownGraph,
     alpha: float,
     settings: DetectorSettings,
     instantaneous: bool | Literal["auto"],
 ) -> FoundEdges:
-    """Choose the edges of the graph."""
+    """Choose the edges of the graph; what is known beforehand comes first."""
     chosen = lagged_edges(evidence, alpha, settings)
-    p_value, q_value = _with_self_loops(evidence, chosen, scores)
-    own = np.eye(len(chosen), dtype=bool)
-    chosen |= own & (q_value <= alpha)
+    p_value, q_value = _with_self_loops(evidence, chosen, known)
+    chosen |= np.eye(len(chosen), dtype=bool) & (q_value <= alpha)
+    may_be_within = known.allowed[..., 0]
     linked = (within.q_value <= alpha) & (np.abs(within.partial) >= np.sqrt(settings.min_effect))
+    linked &= may_be_within | may_be_within.T
     if not instantaneous or (
         instantaneous == "auto" and not within_dominates(linked, chosen, evidence, within)
     ):
         linked = np.zeros_like(linked)
     # a pair with an edge from the past keeps it; the link within the slot would say it twice
     linked &= ~(chosen | chosen.T)
+    must_be_within = known.required_lags[..., 0] | known.required & ~known.allowed[..., 1:].any(-1)
+    linked &= ~(must_be_within | must_be_within.T)
+    free = may_be_within & may_be_within.T
+    towards = np.where(free, within.direction, 1.0 * may_be_within)
+    main = main_lag(evidence, known.allowed[..., 1:])
     return FoundEdges(
-        lagged=_lags(evidence, chosen),
-        within=linked & (within.direction > within.direction.T),
+        lagged=_lags(evidence, chosen, main, known),
+        within=linked & (towards > towards.T) | must_be_within,
+        oriented=within.oriented | ~free | must_be_within,
+        main_lag=main,
         p_value=p_value,
         q_value=q_value,
         evidence=evidence,
@@ -139,42 +150,41 @@ def within_dominates(
 
 
 def _with_self_loops(
-    evidence: Evidence, chosen: BoolArray, scores: FloatArray
+    evidence: Evidence, chosen: BoolArray, known: KnownGraph
 ) -> tuple[FloatArray, FloatArray]:
     """Test self-loops again, given only the causes that were found.
 
     Conditioning on all lags of all series costs short series the power to see their own memory.
     """
-    max_lag = evidence.lag_profile.shape[-1]
-    p_value, q_value = evidence.p_value.copy(), evidence.q_value.copy()
-    own_p = np.diag(p_value).copy()
-    for i in range(len(chosen)):
-        causes = [i, *(int(j) for j in np.flatnonzero(chosen[:, i]) if j != i)]
-        tests = granger_tests(scores[:, causes], max_lag)
-        own_p[i] = min(own_p[i], 2 * np.exp(tests.log_p[0, 0]), 1.0)
-    np.fill_diagonal(p_value, np.maximum(own_p, 1e-300))
-    np.fill_diagonal(q_value, false_discovery_q(np.diag(p_value)))
-    return p_value, q_value
+    p_value, allowed = evidence.p_value.copy(), known.allowed[..., 1:]
+    tested = np.asarray(allowed.any(axis=-1))
+    for i in np.flatnonzero(np.diag(tested)).tolist():
+        causes = [i, *(j for j in np.flatnonzero(chosen[:, i]).tolist() if j != i)]
+        tests = linear_tests(evidence.samples.of(causes, [i]), allowed[np.ix_(causes, [i])])
+        again = 2 * np.exp(tests.log_p[0, 0])  # one of two tests
+        p_value[i, i] = np.clip(again, 1e-300, p_value[i, i])
+    return p_value, edge_q(p_value, tested)
 
 
-def main_lag(profile: FloatArray) -> NDArray[np.int64]:
-    """Give the position of the main lag in ``profile[cause, effect, lag - 1]``.
+def main_lag(evidence: Evidence, allowed: BoolArray) -> NDArray[np.int64]:
+    """Give the position of the main lag ``[cause, effect]``: alone it leaves the least error.
 
-    Smooth series carry one effect over several lags; among near equals the earliest is the lag.
-
-    Examples
-    --------
-    >>> main_lag(np.array([[[0.9, 1.0, 0.2]]]))
-    array([[0]])
+    Where no lag was looked at alone, it is the earliest among near equals of the profile.
     """
+    error, profile = evidence.lag_error, np.where(allowed, evidence.lag_profile, -1.0)
     near_best = profile >= _EARLIEST_LAG * profile.max(axis=-1, keepdims=True)
-    return np.asarray(near_best.argmax(axis=-1))
+    tried = np.isfinite(error).any(axis=-1)
+    return np.asarray(np.where(tried, error.argmin(axis=-1), near_best.argmax(axis=-1)))
 
 
-def _lags(evidence: Evidence, chosen: BoolArray) -> NDArray[np.bool_]:
+def _lags(
+    evidence: Evidence, chosen: BoolArray, main: NDArray[np.int64], known: KnownGraph
+) -> BoolArray:
     """Take the main lag of every edge, and others that are nearly as strong beyond doubt."""
-    profile, t = evidence.lag_profile, evidence.linear_t
-    strongest = np.arange(profile.shape[-1]) == main_lag(profile)[..., None]
+    profile, t, allowed = evidence.lag_profile, evidence.linear_t, known.allowed[..., 1:]
+    strongest = np.arange(profile.shape[-1]) == main[..., None]
     further = t >= np.maximum(_SECOND_LAG_T, _SECOND_LAG * t.max(axis=-1, keepdims=True))
     further &= profile >= _SECOND_LAG * profile.max(axis=-1, keepdims=True)
-    return np.asarray(chosen[..., None] & (strongest | further))
+    somewhere = known.required & ~known.required_lags.any(axis=-1)
+    found = (chosen | somewhere)[..., None] & (strongest | further)
+    return np.asarray(found & allowed | known.required_lags[..., 1:])

@@ -10,7 +10,7 @@ where RSS₁ is the residual sum of squares with the cause and RSS₀ without it
 decomposition of X serves all pairs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +82,50 @@ def granger_tests(values: FloatArray, max_lag: int) -> GrangerTests:
     return lagged_tests(lagged, values[max_lag:], max_lag)
 
 
+def separate_tests(
+    lagged: FloatArray,
+    effects: FloatArray,
+    max_lag: int,
+    counts: NDArray[np.bool_],
+    allowed: NDArray[np.bool_],
+) -> GrangerTests:
+    """Test every pair as `lagged_tests`, each effect with rows and regressors of its own.
+
+    Parameters
+    ----------
+    lagged, effects, max_lag
+        As in `lagged_tests`.
+    counts : array of bool ``[row, effect]``
+        The rows to use for each effect.
+    allowed : array of bool ``[cause, effect, lag - 1]``
+        The regressors to use for each effect; a cause without any gets p = 1.
+    """
+    tests = []
+    for i in range(effects.shape[1]):
+        rows, used = counts[:, i], allowed[:, i].ravel()
+        tests.append(
+            lagged_tests(np.where(used, lagged[rows], 0.0), effects[rows, i : i + 1], max_lag)
+        )
+    return GrangerTests(
+        *(
+            np.concatenate([getattr(test, f.name) for test in tests], 1)
+            for f in fields(GrangerTests)
+        )
+    )
+
+
 def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> GrangerTests:
     """Test every pair from regressors ``[row, (cause, lag)]`` and effects ``[row, effect]``.
 
     Centring stands in for the constant; no F depends on the scale of a column.
     """
+    n_causes = lagged.shape[1] // max_lag
+    n_rows, n_effects = effects.shape
+    nothing = np.zeros((n_causes, n_effects))
+    untested = GrangerTests(nothing, nothing, np.zeros((n_causes, n_effects, max_lag)), nothing)
+    if n_rows < 2:
+        return untested
     lagged, effects = _standardised(lagged), _standardised(effects)
-    n_rows, n_series = effects.shape
     left, size, right = np.linalg.svd(lagged, full_matrices=False)
     rank = int((size > size[0] * max(lagged.shape) * np.finfo(np.float64).eps).sum())
     loadings = right[:rank] / size[:rank, None]
@@ -99,13 +136,15 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     residual = np.maximum(residual, np.finfo(np.float64).eps * n_rows)
     freedom = n_rows - rank - 1
     if freedom < 1:  # more coefficients than rows: nothing can be tested
-        nothing = np.zeros((n_series, n_series))
-        return GrangerTests(nothing, nothing, np.zeros((n_series, n_series, max_lag)), nothing)
+        return untested
     explained, tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
     f = explained / np.maximum(tested, 1)[:, None] / (residual / freedom)
     spread = np.sqrt(np.outer(np.diag(inverse), residual / freedom))
-    t = np.divide(np.abs(beta), spread, out=np.zeros_like(beta), where=spread > 0)
-    t = t.reshape(n_series, max_lag, n_series).transpose(0, 2, 1)
+    there = (spread > 0) & np.asarray(lagged.any(axis=0))[
+        :, None
+    ]  # of a constant column only rounding is left
+    t = np.divide(np.abs(beta), spread, out=np.zeros_like(beta), where=there)
+    t = t.reshape(n_causes, max_lag, n_effects).transpose(0, 2, 1)
     share = explained / (explained + residual)
     return GrangerTests(f, _log_p(f, tested[:, None], freedom), t, share)
 
@@ -135,10 +174,10 @@ def _wald(
     beta: FloatArray, inverse: FloatArray, null_space: FloatArray, max_lag: int
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return RSS₀ - RSS₁ as ``[cause, effect]``, and how many constraints each cause makes."""
-    n_series = beta.shape[1]
-    explained = np.zeros((n_series, n_series))
-    tested = np.zeros(n_series, dtype=np.int64)
-    for cause in range(n_series):
+    n_causes = len(beta) // max_lag
+    explained = np.zeros((n_causes, beta.shape[1]))
+    tested = np.zeros(n_causes, dtype=np.int64)
+    for cause in range(n_causes):
         block = slice(cause * max_lag, (cause + 1) * max_lag)
         known = _determined(null_space[block])  # [lag, combination]
         estimate = known.T @ beta[block]

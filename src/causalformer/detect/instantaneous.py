@@ -9,14 +9,17 @@ and a pair that is linked is oriented by a measure that only a non-Gaussian caus
 With Gaussian noise the measure is zero in both directions, and the edge stays unoriented.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer.data.windows import slots_with_past
 from causalformer.detect.evidence import false_discovery_q
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 _ORIENTED_Z = 1.96
 _GLITCH = 5.0  # standard deviations of a normal law
@@ -47,8 +50,10 @@ class InstantaneousEvidence:
         return np.abs(self.direction) > _ORIENTED_Z
 
 
-def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
-    """Test all pairs of ``values[slot, series]`` within a slot.
+def instantaneous_evidence(
+    values: FloatArray, segments: Sequence[slice] | None = None
+) -> InstantaneousEvidence:
+    """Test all pairs of ``values[slot, series]`` within a slot; NaN is a missing value.
 
     Examples
     --------
@@ -63,34 +68,53 @@ def instantaneous_evidence(values: FloatArray) -> InstantaneousEvidence:
     """
     from scipy.stats import t as student
 
-    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
     values = np.ldexp(values, -exponent)  # exact, and no square can overflow now
-    residual = _without_own_past(_without_glitches(values))
-    n_slots, n_series = residual.shape
-    correlation = residual.T @ residual / n_slots
+    slot = slots_with_past(segments or [slice(0, len(values))], 1)
+    residual, observed = _without_own_past(_without_glitches(values), slot)
+    n_series = values.shape[1]
+    n_together = np.maximum(observed.T @ observed, 1.0)
+    correlation = _possible(residual.T @ residual / n_together)
     precision = np.linalg.pinv(correlation, hermitian=True)
     scale = np.sqrt(np.maximum(np.diag(precision), 1e-12))
     partial = np.clip(-precision / np.outer(scale, scale), -1 + 1e-12, 1 - 1e-12)
     np.fill_diagonal(partial, 0.0)
-    freedom = max(n_slots - n_series, 3)
+    freedom = np.maximum(n_together - n_series, 3)
     p_value = 2 * student.sf(np.abs(partial) * np.sqrt(freedom / (1 - partial**2)), freedom)
     np.fill_diagonal(p_value, 1.0)
     upper = np.triu_indices(n_series, 1)
     q_value = np.ones_like(p_value)
     q_value[upper] = false_discovery_q(p_value[upper])
     q_value = np.minimum(q_value, q_value.T)
-    return InstantaneousEvidence(p_value, q_value, partial, _direction(_without_own_past(values)))
+    direction = _direction(*_without_own_past(values, slot))
+    return InstantaneousEvidence(p_value, q_value, partial, direction)
 
 
-def _without_own_past(values: FloatArray) -> FloatArray:
-    """Regress every series on its own last value; give standardised residuals."""
-    centred = values - values.mean(axis=0)
-    before, now = centred[:-1], centred[1:]
+def _without_own_past(values: FloatArray, slot: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Regress every series on its own last value; give standardised residuals of the slots.
+
+    Also give where there is one: without both values the residual is zero and does not count.
+    """
+    centred = values - np.nanmean(values, axis=0)
+    before, now = centred[slot - 1], centred[slot]
+    observed = np.isfinite(before) & np.isfinite(now)
+    before, now = np.where(observed, before, 0.0), np.where(observed, now, 0.0)
+    n_observed = np.maximum(observed.sum(0), 1)
     slope = (before * now).sum(0) / np.maximum((before**2).sum(0), np.finfo(float).tiny)
     residual = now - slope * before
-    residual -= residual.mean(axis=0)
-    spread = residual.std(axis=0)
-    return np.asarray(residual / np.where(spread > 0, spread, 1.0))
+    residual = np.where(observed, residual - residual.sum(0) / n_observed, 0.0)
+    spread = np.sqrt((residual**2).sum(0) / n_observed)
+    return residual / np.where(spread > 0, spread, 1.0), observed.astype(np.float64)
+
+
+def _possible(correlation: FloatArray) -> FloatArray:
+    """Mend a matrix that pairs of different slots made impossible: no negative eigenvalue."""
+    size, axes = np.linalg.eigh(correlation)
+    if size[0] >= -1e-9:
+        return correlation
+    mended = (axes * np.maximum(size, 1e-3)) @ axes.T
+    scale = np.sqrt(np.diag(mended))
+    return np.asarray(mended / np.outer(scale, scale))
 
 
 def _without_glitches(values: FloatArray) -> FloatArray:
@@ -98,22 +122,22 @@ def _without_glitches(values: FloatArray) -> FloatArray:
 
     One bad row in all series would otherwise link them all.
     """
-    lower, middle, upper = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    lower, middle, upper = np.nanquantile(values, (0.25, 0.5, 0.75), axis=0)
     reach = _GLITCH * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
     reach = np.where(reach > 0, reach, np.inf)
     return np.clip(values, middle - reach, middle + reach)
 
 
-def _direction(residual: FloatArray) -> FloatArray:
+def _direction(residual: FloatArray, observed: FloatArray) -> FloatArray:
     """Give the z-value of the direction measure; long tails are its evidence, so none are cut."""
-    n_slots = len(residual)
-    correlation = residual.T @ residual / n_slots
+    n_together = np.maximum(observed.T @ observed, 1.0)
+    correlation = residual.T @ residual / n_together
     bent = np.tanh(residual)
-    mean = correlation * (residual.T @ bent - bent.T @ residual) / n_slots
+    mean = correlation * (residual.T @ bent - bent.T @ residual) / n_together
     # second moment of x tanh(y) - tanh(x) y, without a [slot, series, series] array
     square, product = (residual**2).T @ bent**2, (residual * bent).T @ (residual * bent)
-    second = correlation**2 * (square + square.T - 2 * product) / n_slots
-    error = np.sqrt(np.maximum(second - mean**2, 1e-300) / n_slots)
+    second = correlation**2 * (square + square.T - 2 * product) / n_together
+    error = np.sqrt(np.maximum(second - mean**2, 1e-300) / n_together)
     direction = mean / np.maximum(error, 1e-12)
     np.fill_diagonal(direction, 0.0)
     return np.asarray(direction)

@@ -1,9 +1,14 @@
 """How many lags to look at, if the user leaves it open."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from causalformer.data.windows import slots_with_past
+
+FloatArray = NDArray[np.float64]
 
 _LONGEST = 10
 _SLOTS_PER_COEFFICIENT = 4
@@ -36,7 +41,7 @@ def affordable(choice: LagChoice, n_slots: int, n_series: int) -> LagChoice:
     return LagChoice(most, reason, lowered=True)
 
 
-def suggest_max_lag(scores: NDArray[np.float64]) -> LagChoice:
+def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None) -> LagChoice:
     """Take the order of the vector autoregression with the best BIC, and one lag to spare.
 
     Examples
@@ -47,12 +52,17 @@ def suggest_max_lag(scores: NDArray[np.float64]) -> LagChoice:
     4
     """
     n_slots, n_series = scores.shape
+    segments = segments or [slice(0, n_slots)]
     longest = int(np.clip((n_slots // 5 - 1) // n_series, 1, _LONGEST))
-    now = scores[longest:]
+    while longest > 1 and len(slots_with_past(segments, longest)) < 4 * longest * n_series:
+        longest -= 1  # short recordings leave few slots with a long past
+    slot = slots_with_past(segments, longest)
+    now = scores[slot]
     bic = []
     for order in range(1, longest + 1):
-        lagged = [scores[longest - lag : n_slots - lag] for lag in range(1, order + 1)]
-        design = np.column_stack([np.ones(len(now)), *lagged])
+        design = np.column_stack(
+            [np.ones(len(now)), *(scores[slot - lag] for lag in range(1, order + 1))]
+        )
         residual = now - design @ np.linalg.lstsq(design, now, rcond=None)[0]
         # effects one by one: the determinant of all would drown weak effects of single series
         fit = np.log(np.maximum(residual.var(axis=0), 1e-12))

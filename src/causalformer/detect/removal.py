@@ -14,10 +14,15 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from causalformer.detect.samples import Samples
 from causalformer.errors import SettingsError
 from causalformer.model.channels import ChannelNetwork
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_CUT = 1e20  # penalty that makes a forbidden weight zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,8 @@ class RemovalErrors:
         counts that (Newey and West), and is never below that of independent slots.
     residual_correlation : array ``[series, series]``
         Correlation of the held-out errors of two series in the same slot.
+    n_together : array ``[series, series]``
+        Slots that count for both series; on the diagonal, for the one.
     """
 
     error: FloatArray
@@ -43,7 +50,7 @@ class RemovalErrors:
     gain: FloatArray
     gain_error: FloatArray
     residual_correlation: FloatArray
-    n_slots: int
+    n_together: FloatArray
 
     @property
     def better_than_linear(self) -> FloatArray:
@@ -53,60 +60,72 @@ class RemovalErrors:
     @property
     def shared(self) -> float:
         """Mean squared correlation of two series' errors in a slot, beyond that of pure noise."""
-        off_diagonal = ~np.eye(len(self.residual_correlation), dtype=bool)
-        squared = float((self.residual_correlation[off_diagonal] ** 2).mean())
-        return max(0.0, squared - 1 / self.n_slots)
+        squared = self.residual_correlation**2 - 1 / np.maximum(self.n_together, 1)
+        return max(0.0, float(squared[~np.eye(len(squared), dtype=bool)].mean()))
 
 
 @torch.no_grad()
 def removal_errors(
     model: ChannelNetwork,
-    past: Float[Tensor, "slot cause lag"],
-    now: Float[Tensor, "slot effect"],
-    fold: NDArray[np.int64],
+    samples: Samples,
     ridge: float,
     lag_weight: Float[Tensor, " lag"],
+    allowed: BoolArray,
 ) -> RemovalErrors:
     """Refit the read-out of every fold without each cause in turn and compare held-out errors."""
-    n_slots, n_series = now.shape
+    n_series = samples.n_series
+    counts = samples.counts.double().cpu().numpy()
+    n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     error, linear_error = (np.zeros(n_series) for _ in range(2))
-    n_neighbours = int(np.ceil(4 * (n_slots / 100) ** (2 / 9)))
-    gain = np.zeros((n_series, n_series))
+    gain, products_now, together = (np.zeros((n_series, n_series)) for _ in range(3))
+    n_pairs = np.zeros((n_neighbours + 1, 1, n_series))  # distance, -, effect
     products = np.zeros((n_neighbours + 1, n_series, n_series))  # distance, cause, effect
-    residuals = np.zeros((n_series, n_series))
     for k in range(model.n_folds):
-        held_out = torch.from_numpy(fold == k).to(past.device)
-        readout = _ReadOut(model, k, past, now, held_out, ridge, lag_weight)
+        held_out = samples.fold == k
+        readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
+        count, slot = counts[held_out], samples.slot[held_out]
         residual = readout.held_out_residuals(None)
-        residuals += residual.T @ residual
-        whole = residual**2
-        error += whole.sum(0)
-        linear_error += readout.linear_errors().sum(0)
+        products_now += (count * residual).T @ (count * residual)
+        together += count.T @ count
+        error += (count * residual**2).sum(0)
+        linear_error += (readout.linear_errors() * count).sum(0)
+        pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
+        for distance, pair in enumerate(pairs):
+            n_pairs[distance, 0] += pair.sum(0)
         for cause in range(n_series):
-            grown = readout.held_out_residuals(cause) ** 2 - whole
-            gain[cause] += grown.sum(0)
-            for distance in range(min(n_neighbours + 1, len(grown))):
-                products[distance, cause] += (
-                    grown[distance:] * grown[: len(grown) - distance]
-                ).sum(0)
-    gain /= n_slots
-    scale = np.sqrt(np.maximum(np.diag(residuals), 1e-300))
+            grown = readout.held_out_residuals(cause) ** 2 - residual**2
+            gain[cause] += (count * grown).sum(0)
+            for distance, pair in enumerate(pairs):
+                later, earlier = grown[distance:], grown[: len(grown) - distance]
+                products[distance, cause] += (pair * later * earlier).sum(0)
+    n_counted = np.maximum(np.diag(together), 1.0)
+    gain /= n_counted
+    covariance = (products - gain**2 * n_pairs) / n_counted
+    common = products_now / np.maximum(together, 1.0)
+    scale = np.sqrt(np.maximum(np.diag(common), 1e-300))
     return RemovalErrors(
-        error=error / n_slots,
-        linear_error=linear_error / n_slots,
+        error=error / n_counted,
+        linear_error=linear_error / n_counted,
         gain=gain,
-        gain_error=_standard_error(products / n_slots - gain**2, n_slots),
-        residual_correlation=residuals / np.outer(scale, scale),
-        n_slots=n_slots,
+        gain_error=_standard_error(covariance, n_counted),
+        residual_correlation=np.clip(common / np.outer(scale, scale), -1.0, 1.0),
+        n_together=together,
     )
 
 
-def _standard_error(covariance: FloatArray, n_slots: int) -> FloatArray:
+def _neighbours(count: FloatArray, slot: IntArray, distance: int) -> FloatArray:
+    """One where a slot and the one so far before it both count, ``[slot, effect]``."""
+    n = len(slot) - distance
+    adjacent = slot[distance:] - slot[:n] == distance
+    return np.asarray(count[distance:] * count[:n] * adjacent[:, None])
+
+
+def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray:
     """Give a mean's standard error from ``covariance[distance, ...]`` of neighbouring slots."""
     alone, neighbours = covariance[0], covariance[1:]
     weight = 1 - np.arange(1, len(neighbours) + 1) / (len(neighbours) + 1)
     together = alone + 2 * np.tensordot(weight, neighbours, axes=1)
-    return np.asarray(np.sqrt(np.maximum(np.maximum(alone, together), 0.0) / n_slots))
+    return np.asarray(np.sqrt(np.maximum(np.maximum(alone, together), 0.0) / n_counted))
 
 
 class _ReadOut:
@@ -116,23 +135,37 @@ class _ReadOut:
         self,
         model: ChannelNetwork,
         k: int,
-        past: Tensor,
-        now: Tensor,
-        held_out: Tensor,
+        samples: Samples,
+        held_out: BoolArray,
         ridge: float,
         lag_weight: Tensor,
+        allowed: BoolArray,
     ) -> None:
-        self.model, self.k, self.past = model, k, past
-        self.now, self.held_out = now, held_out
-        self.n_train = int((~held_out).sum())
+        past, now = samples.past, samples.now
+        self.model, self.k, self.past, self.now = model, k, past, now
+        self.held_out = torch.from_numpy(held_out).to(past.device)
         flat = torch.cat([past.flatten(1), torch.ones_like(past[:, 0, :1])], dim=1)
         self.straight = flat  # slot, (cause, lag) and one
-        trained = flat[~held_out]
-        self.straight_gram = (trained.T @ trained).double()
-        self.straight_now = (trained.T @ now[~held_out]).double()
+        trained, target = flat[~self.held_out], now[~self.held_out]
+        self.observed = None if samples.complete else samples.observed[~self.held_out]
+        if self.observed is None:
+            n_train = torch.full_like(now[0, :1], len(trained))  # one for all effects
+            self.straight_gram = (trained.T @ trained).double()[None]
+        else:
+            n_train = self.observed.sum(0).clamp(min=1)  # a series may be missing in all of them
+            target = target * self.observed
+            self.straight_gram = torch.stack(
+                [((trained * seen[:, None]).T @ trained).double() for seen in self.observed.T]
+            )
+        self.straight_now = (trained.T @ target).double()
         weight = lag_weight.repeat(model.n_series)
-        self.shrink = torch.cat([weight, torch.full_like(weight[:1], 1e-6)]) * ridge * self.n_train
-        self.channel_shrink = ridge * self.n_train
+        weight = torch.cat([weight, torch.full_like(weight[:1], 1e-6)]) * ridge
+        self.shrink = weight * n_train[:, None]  # effect, column
+        if not allowed.all():
+            cut = torch.from_numpy(~allowed).transpose(0, 1).flatten(1).to(past.device)
+            self.shrink = self.shrink.repeat(len(allowed) // len(self.shrink), 1)
+            self.shrink[:, :-1].masked_fill_(cut, _CUT)
+        self.channel_shrink = ridge * n_train[:, None]
         self.summed = model.channels(past)[:, k]  # slot, effect, channel
 
     def held_out_residuals(self, cause: int | None) -> FloatArray:
@@ -145,17 +178,18 @@ class _ReadOut:
         gram = torch.empty(
             len(hidden), *2 * (n_channels + len(kept),), dtype=torch.float64, device=hidden.device
         )
-        cross = train.transpose(1, 2) @ straight[~self.held_out]
-        gram[:, :n_channels, :n_channels] = train.transpose(1, 2) @ train
+        learned = train if self.observed is None else train * self.observed.T[..., None]
+        cross = learned.transpose(1, 2) @ straight[~self.held_out]
+        gram[:, :n_channels, :n_channels] = learned.transpose(1, 2) @ train
         gram[:, :n_channels, n_channels:] = cross
         gram[:, n_channels:, :n_channels] = cross.transpose(1, 2)
-        gram[:, n_channels:, n_channels:] = self.straight_gram[kept][:, kept]
+        gram[:, n_channels:, n_channels:] = self.straight_gram[:, kept][..., kept]
         diagonal = gram.diagonal(dim1=1, dim2=2)
         diagonal[:, :n_channels] += self.channel_shrink
-        diagonal[:, n_channels:] += self.shrink[kept]
+        diagonal[:, n_channels:] += self.shrink[:, kept]
         target = torch.cat(
             [
-                (train * self.now[~self.held_out].T[..., None]).sum(1).double(),
+                (learned * self.now[~self.held_out].T[..., None]).sum(1).double(),
                 self.straight_now[kept].T,
             ],
             dim=1,
@@ -172,9 +206,10 @@ class _ReadOut:
 
     def linear_errors(self) -> FloatArray:
         """Squared errors of the straight lags alone, all causes."""
-        gram = self.straight_gram + torch.diag(self.shrink.double())
-        weights = torch.linalg.solve(gram, self.straight_now).to(self.now)
-        return self._residual(self.straight[self.held_out] @ weights) ** 2
+        gram = self.straight_gram + torch.diag_embed(self.shrink.double())
+        factor = torch.linalg.cholesky(gram)
+        weights = torch.cholesky_solve(self.straight_now.T[..., None], factor)[..., 0].to(self.now)
+        return self._residual(self.straight[self.held_out] @ weights.T) ** 2
 
     def _residual(self, predicted: Tensor) -> FloatArray:
         return (self.now[self.held_out] - predicted).double().cpu().numpy()

@@ -7,15 +7,17 @@ from numpy.typing import NDArray
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import detect
 from causalformer.detect.edges import lagged_edges
+from causalformer.detect.samples import Samples
 from causalformer.devices import fast_small_steps
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 def edge_frequency(
-    scores: FloatArray,
-    max_lag: int,
+    samples: Samples,
     settings: DetectorSettings,
+    allowed: BoolArray,
     alpha: float,
     *,
     n_refits: int,
@@ -28,10 +30,10 @@ def edge_frequency(
     """
     from joblib import Parallel, delayed
 
-    def refit(seed: int) -> NDArray[np.bool_]:
-        slots = block_bootstrap(len(scores) - max_lag, np.random.default_rng(seed))
-        with fast_small_steps(torch.device("cpu"), scores.shape[1]):
-            _, _, evidence = detect(scores, max_lag, settings, random_state=seed, slots=slots)
+    def refit(seed: int) -> BoolArray:
+        drawn = samples.pick(block_bootstrap(len(samples), np.random.default_rng(seed)))
+        with fast_small_steps(torch.device("cpu"), samples.n_series):
+            _, _, evidence = detect(drawn, settings, allowed, random_state=seed)
         return lagged_edges(evidence, alpha, settings)
 
     seeds = np.random.SeedSequence(random_state).generate_state(n_refits)

@@ -1,6 +1,6 @@
 """Which past values drove one prediction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +53,18 @@ class LocalExplanation:
         """How far the shares are from adding up to the prediction, at most; rounding only."""
         return float(np.abs(self.relevance.sum((0, 2)) + self.bias - self.prediction).max())
 
+    def in_order(self, names: tuple[str, ...]) -> "LocalExplanation":
+        """Return the same with the series in another order."""
+        at = [self.names.index(name) for name in names]
+        return replace(
+            self,
+            names=names,
+            relevance=self.relevance[np.ix_(at, at)],
+            bias=self.bias[at],
+            prediction=self.prediction[at],
+            value=self.value[at],
+        )
+
     def to_frame(self) -> "pd.DataFrame":
         """Return one row per effect and past value, largest relevance first."""
         import pandas as pd
@@ -76,12 +88,13 @@ def explain_slot(
     values: FloatArray,
     slot: int,
     names: tuple[str, ...],
+    first: int = 0,
 ) -> LocalExplanation:
-    """Explain the prediction of one slot of ``scaled[slot, series]``."""
-    if not model.max_lag <= slot < len(scaled):
+    """Explain a slot of ``scaled[slot, series]``; its segment begins at `first`."""
+    if not first + model.max_lag <= slot < len(scaled):
         raise DataError(
-            f"slot {slot} cannot be explained: choose from {model.max_lag} (the first with enough "
-            f"past) to {len(scaled) - 1}"
+            f"slot {slot} cannot be explained: choose from {first + model.max_lag} (the first with "
+            f"enough past) to {len(scaled) - 1}"
         )
     window = scaled[slot - model.max_lag : slot + 1]
     past, _ = lagged_samples(window, model.max_lag)

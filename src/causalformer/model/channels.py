@@ -14,8 +14,10 @@ before the predicted one go in.
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+
+from causalformer.errors import SettingsError
 
 
 class SourceAttention(nn.Module):
@@ -87,6 +89,19 @@ class ChannelNetwork(nn.Module):
             else SourceAttention(n_folds, n_series, max_lag, temperature)
         )
 
+    def allow(self, allowed: Bool[Tensor, "cause effect lag"]) -> None:
+        """Cut the links that are not allowed: their weights are zero and get no gradient."""
+        if self.attention is not None:
+            raise SettingsError(
+                "attention looks at all series and cannot respect prior knowledge; leave one out"
+            )
+        by_lag = allowed.transpose(1, 2).unsqueeze(2).to(self.skip)  # cause, lag, fold, effect
+        by_cause = allowed.any(-1).unsqueeze(1).to(self.skip)  # cause, fold, effect
+        kept = {self.skip: by_lag, self.kernel: by_lag[..., None], self.absent: by_cause[..., None]}
+        for weight, mask in kept.items():
+            weight.data *= mask
+            weight.register_hook(lambda gradient, mask=mask: gradient * mask)
+
     def channels(
         self, past: Float[Tensor, "b cause lag"], removed: Float[Tensor, "b cause"] | None = None
     ) -> Float[Tensor, "b fold effect channel"]:
@@ -122,7 +137,7 @@ def masked_source_loss(
     model: ChannelNetwork,
     past: Float[Tensor, "b cause lag"],
     now: Float[Tensor, "b effect"],
-    learns: Float[Tensor, "b fold"],
+    learns: Float[Tensor, "b fold #effect"],
     removed: Float[Tensor, "b cause"],
     ridge: float,
     lag_weight: Float[Tensor, " lag"],
@@ -130,8 +145,8 @@ def masked_source_loss(
     """Squared error of every fold on its own training slots, plus the penalty.
 
     In part of the samples one cause is removed, so that one network learns to predict with and
-    without each of them. `learns` is one where a fold may learn from a slot, else zero.
+    without each of them. `learns` is one where a fold may learn an effect from a slot, else zero.
     """
-    error = (model(past, removed) - now[:, None]).square().sum(-1)  # b, fold
-    per_fold = (error * learns).sum(0) / learns.sum(0).clamp(min=1)
-    return torch.add(per_fold.sum(), ridge * model.penalty(lag_weight))
+    error = (model(past, removed) - now[:, None]).square()  # b, fold, effect
+    mean = (error * learns).sum(0) / learns.sum(0).clamp(min=1)
+    return torch.add(mean.sum(), ridge * model.penalty(lag_weight))

@@ -112,6 +112,11 @@ class CheckpointFile:
     fingerprint: str
     every_seconds: float = 5.0
 
+    @property
+    def refits(self) -> Path:
+        """Where the refits of a stability run are kept, beside the state of the training."""
+        return self.path.with_suffix(".refits.json")
+
     def wait_after(self, cost: float) -> float:
         """Give the seconds until the next writing, if the last one took `cost` seconds.
 

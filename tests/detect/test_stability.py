@@ -4,7 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causalformer.config import DetectorSettings
+from causalformer.detect import stability
+from causalformer.detect.calibrated import detect
 from causalformer.detect.stability import block_bootstrap, edge_frequency
+from causalformer.errors import FileFormatError
+from causalformer.training import CheckpointFile
 from evidence_examples import samples_of
 
 TINY = DetectorSettings(max_epochs=2, n_channels=4)
@@ -31,6 +35,43 @@ def test_a_clear_edge_comes_back_every_time(found):
 
 def test_the_number_of_processes_does_not_change_the_result(found):
     np.testing.assert_array_equal(frequency(n_jobs=2), found)
+
+
+class TestCheckpoint:
+    def kept(self, tmp_path, fingerprint="mine"):
+        return CheckpointFile(tmp_path / "checkpoint.safetensors", fingerprint)
+
+    def test_what_is_done_is_not_done_again(self, found, tmp_path, monkeypatch):
+        checkpoint = self.kept(tmp_path)
+        frequency(n_refits=2, checkpoint=checkpoint)
+        calls = []
+        monkeypatch.setattr(stability, "detect", lambda *a, **k: calls.append(1) or detect(*a, **k))
+        np.testing.assert_array_equal(frequency(checkpoint=checkpoint), found)
+        assert len(calls) == 1  # the third of three
+        np.testing.assert_array_equal(frequency(checkpoint=checkpoint), found)
+        assert len(calls) == 1
+
+    def test_refits_of_something_else_are_refused(self, tmp_path):
+        frequency(n_refits=1, checkpoint=self.kept(tmp_path))
+        with pytest.raises(FileFormatError, match="belongs to other data"):
+            frequency(n_refits=1, checkpoint=self.kept(tmp_path, "yours"))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "[]",
+            "{",
+            '{"fingerprint": "mine"}',
+            '{"fingerprint": "mine", "edges": [1]}',
+            '{"fingerprint": "mine", "edges": {"1": [[0, 9]]}}',
+        ],
+    )
+    def test_a_damaged_file_is_named(self, tmp_path, text):
+        checkpoint = self.kept(tmp_path)
+        checkpoint.refits.write_text(text)
+        with pytest.raises(FileFormatError, match=r"refits.json is damaged .*delete it"):
+            frequency(n_refits=1, checkpoint=checkpoint)
 
 
 def test_a_weak_edge_comes_back_now_and_then():

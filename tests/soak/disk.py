@@ -15,12 +15,11 @@ from soak.tally import Tally
 def full_disk(method: str, folder: Path, rounds: int, seed: int = 0) -> Tally:
     """Rerun into a folder of results; from a random moment on no file may exceed a random size."""
     data, older = make_data(folder), folder / "older"
+    began = time.monotonic()
     start(discover(data, older, method, "--seed", 1)).finished()
+    seconds = time.monotonic() - began
     before = contents(older)
     sizes = sorted(map(len, before.values()))
-    began = time.monotonic()
-    start(discover(data, folder / "whole", method)).finished()
-    seconds = time.monotonic() - began
     rng = random.Random(seed)
     tally = Tally(f"full disk, {method}")
     for number in range(rounds):

@@ -121,4 +121,4 @@ def _writes(out: Path) -> bool:
 
 def _wait(until: Callable[[], bool]) -> None:
     while not until():
-        time.sleep(0.002)
+        time.sleep(0.005)

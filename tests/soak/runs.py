@@ -9,9 +9,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 METHODS = {
-    "default": ["--set", "max_epochs=60", "--set", "n_channels=8"],
+    "default": ["--set", "max_epochs=40", "--set", "n_channels=8"],
     "paper-fmri": [
-        *("--preset", "paper-fmri", "--set", "max_epochs=30", "--set", "patience=100"),
+        *("--preset", "paper-fmri", "--set", "max_epochs=20", "--set", "patience=100"),
         *("--set", "window=8", "--set", "d_model=16", "--set", "d_qk=16", "--set", "d_ffn=32"),
     ],
 }

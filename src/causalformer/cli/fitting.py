@@ -44,7 +44,7 @@ def run_discovery(
                     write_recordings(stage, recordings)
                 if save_model:
                     model.save(folder / "model")
-            checkpoint.unlink(missing_ok=True)
+            _forget(checkpoint)
     if talk:
         _show_discovery(model, table)
         if recordings is not None:
@@ -54,6 +54,12 @@ def run_discovery(
             show(f"Results are in {place}: graph.json, edges.csv, graph.png and more.")
 
 
+def _forget(checkpoint: Path) -> None:
+    """Remove what a run keeps to go on from."""
+    for path in checkpoint.parent.glob(f"{checkpoint.stem}.*"):
+        path.unlink(missing_ok=True)
+
+
 def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
     """Return the checkpoint's path, after removing an old one that shall not be used."""
     from causalformer.results import CHECKPOINT
@@ -61,7 +67,7 @@ def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
     path = folder / CHECKPOINT
     if path.exists() and not resume:
         try:
-            path.unlink()
+            _forget(path)
         except OSError as error:
             raise OutputError(
                 f"cannot remove the old checkpoint {path}: {error.strerror}"

@@ -202,6 +202,10 @@ class TestSources:
         with pytest.raises(DataError, match="without a file of series"):
             read_series(tmp_path)
 
+    def test_a_table_is_not_grouped_again(self):
+        with pytest.raises(DataError, match="no column 'g' to group by; name the group when"):
+            read_series(read_series(frame()), group="g")
+
     def test_a_list_of_one_frame(self):
         assert read_series([frame()]).runs == ("1",)
 

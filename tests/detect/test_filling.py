@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from causalformer.detect.filling import expect, fill_from_past
+from causalformer.detect.filling import fill_between, fill_from_past
 
 SEGMENTS = [slice(0, 30), slice(30, 33), slice(33, 60)]
 
@@ -14,10 +14,6 @@ def gappy(seed=0, missing=0.2, n_series=2):
     x = rng.standard_normal((60, n_series))
     x[rng.random(x.shape) < missing] = np.nan
     return x
-
-
-def fill_between(x, segments):
-    return expect(x, segments).between
 
 
 def sum_of_the_past(past):
@@ -41,9 +37,7 @@ def slow_fill(x, segments):
 
 
 both = pytest.mark.parametrize(
-    "filling",
-    [fill, lambda x: expect(x, SEGMENTS).ahead, lambda x: expect(x, SEGMENTS).between],
-    ids=["from the past", "ahead", "between"],
+    "filling", [fill, lambda x: fill_between(x, SEGMENTS)], ids=["from the past", "between"]
 )
 
 
@@ -134,19 +128,6 @@ class TestMemory:
         x[31:33, 0] = np.nan  # all but the first slot of a segment
         memory = fill_between(x, SEGMENTS)[31, 0] / x[30, 0]
         np.testing.assert_allclose(fill_between(x, SEGMENTS)[32, 0], memory**2 * x[30, 0])
-
-    def test_ahead_only_the_value_before_counts(self):
-        x = gappy(missing=0.0)
-        x[10:13, 0] = np.nan
-        found = expect(x, SEGMENTS)
-        memory = found.ahead[10, 0] / x[9, 0]
-        np.testing.assert_allclose(found.ahead[10:13, 0], memory ** np.arange(1, 4) * x[9, 0])
-        assert found.next_known[9:14, 0].tolist() == [9, 13, 13, 13, 13]
-
-    def test_at_the_end_of_a_segment_there_is_no_next_value(self):
-        x = gappy(missing=0.0)
-        x[29, 0] = np.nan
-        assert expect(x, SEGMENTS).next_known[29, 0] > 1e9
 
     def test_far_inside_a_long_gap_stands_the_mean(self):
         x = np.sin(np.arange(400) / 3)[:, None]

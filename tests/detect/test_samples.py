@@ -89,16 +89,6 @@ class TestMaking:
         samples = make_samples(scores(), segments, run, 2, 4)
         np.testing.assert_array_equal(samples.fold, run[samples.slot])
 
-    @given(slot=st.integers(3, 59), seed=st.integers(0, 20))
-    def test_no_slot_is_told_about_itself_or_what_comes_after(self, slot, seed):
-        x = scores(60, 2, 0.3, seed)
-        changed = x.copy()
-        changed[slot:] += 5.0
-        with pytest.MonkeyPatch.context() as patch:  # the memory is that of the whole series
-            patch.setattr("causalformer.detect.filling._memory", lambda *_: 0.5)
-            before, after = (samples_of(values, 2) for values in (x, changed))
-        assert torch.equal(before.past[slot - 2], after.past[slot - 2])
-
     def test_the_table_may_be_read_only(self):
         for missing in (0.0, 0.2):
             x = scores(missing=missing)
@@ -200,7 +190,13 @@ class TestInformed:
     def test_an_effect_without_relevance_counts_wherever_it_can(self):
         samples = samples_of(self.x(), 2)
         counts = samples.informed(np.zeros((2, 2, 2))).counts
-        assert torch.equal(counts, samples.observed)
+        assert torch.equal(counts, samples.observed * ~samples.hidden[..., 0])
+
+    def test_what_was_drawn_towards_a_slots_own_value_does_not_judge_it(self):
+        samples = samples_of(self.x(), 2)
+        counts = samples.informed(self.profile(_ba1=1.0, _bb1=1.0)).counts
+        assert not counts[(samples.slot - 1) % 4 == 0, 0].any()
+        assert counts[:, 1].all()
 
     @given(missing=st.floats(0.02, 0.9), seed=st.integers(0, 50))
     def test_enough_samples_count_if_there_are(self, missing, seed):
@@ -210,5 +206,5 @@ class TestInformed:
         rng = np.random.default_rng(seed)
         counts = samples.informed(rng.random((2, 2, 2))).counts
         assert (counts <= samples.observed).all()
-        n_usable = samples.observed.sum(0)
+        n_usable = (samples.observed * ~samples.hidden[..., 0]).sum(0)
         assert (counts.sum(0) >= n_usable.clamp(max=32)).all()

@@ -97,6 +97,10 @@ def read_series(
     >>> read_series({"who": ["a", "a", "b"], "x": [1, 2, 3], "y": [3, 2, 1]}, group="who").starts
     (0, 2)
     """
+    if isinstance(source, SeriesTable) and group is not None:
+        raise DataError(
+            f"a SeriesTable has no column {group!r} to group by; name the group when it is read"
+        )
     if isinstance(source, SeriesTable) and resample is None:
         return source if names is None else replace(source, names=tuple(names))
     if isinstance(source, str | os.PathLike):

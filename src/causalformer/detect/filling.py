@@ -5,7 +5,6 @@ of other slots do a network and a regression need a number there.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,59 +16,35 @@ from causalformer.data.windows import lagged_samples, slots_with_past
 
 FloatArray = NDArray[np.float64]
 
-NEVER = 2.0**62
 _FOREVER = 100_000  # slots after which nothing is remembered
 _SWEEPS = 4  # a prediction may rest on a prediction, up to this depth
 _FARTHEST = 3.5  # no prediction is farther out, in standard deviations
 
 
-@dataclass(frozen=True, eq=False)
-class Expected:
-    r"""What each series' own memory expects in its gaps; all arrays ``[slot, series]``.
+def fill_between(scores: FloatArray, segments: Sequence[slice]) -> FloatArray:
+    r"""Fill gaps with what each series' own memory expects between the values around them.
 
-    With lag-one autocorrelation ρ and the last value x before a gap at distance a, an
-    autoregression of order one expects :math:`ρ^a x`; if it is also told the next value y at
-    distance b,
+    With lag-one autocorrelation ρ and neighbours x at distance a before and y at distance b after,
+    an autoregression of order one expects
 
     .. math:: \frac{ρ^a (1 - ρ^{2b}) x + ρ^b (1 - ρ^{2a}) y}{1 - ρ^{2(a+b)}},
 
-    nearly a straight line in a short gap of a slow series. Far from any value it is the mean, zero.
-
-    Attributes
-    ----------
-    ahead : array
-        Expected from the values before; observed values stay.
-    between : array
-        Expected from the values on both sides.
-    next_known : array
-        The slot of the next observed value, `NEVER` if there is none in the segment.
-    """
-
-    ahead: FloatArray
-    between: FloatArray
-    next_known: FloatArray
-
-
-def expect(scores: FloatArray, segments: Sequence[slice]) -> Expected:
-    """Ask every series' own memory what stands in its gaps (NaN).
+    nearly a straight line in a short gap of a slow series; far inside a long gap, the mean, zero.
 
     Examples
     --------
     >>> slow = np.sin(np.arange(100) / 10)[:, None]
     >>> gappy = slow.copy()
     >>> gappy[50] = np.nan
-    >>> found = expect(gappy, [slice(0, 100)])
-    >>> bool(np.abs(found.between - slow).max() < 0.02), found.next_known[50]
-    (True, array([51.]))
+    >>> bool(np.abs(fill_between(gappy, [slice(0, 100)]) - slow).max() < 0.02)
+    True
     """
-    found = Expected(*(np.array(scores) for _ in range(3)))
+    filled = np.array(scores)
     for i, column in enumerate(scores.T):
         memory = _memory(column, segments)
         for segment in segments:
-            ahead, between, next_known = _bridged(column[segment], memory)
-            found.ahead[segment, i], found.between[segment, i] = ahead, between
-            found.next_known[segment, i] = next_known + segment.start
-    return found
+            filled[segment, i] = _bridged(column[segment], memory)
+    return filled
 
 
 def _memory(column: FloatArray, segments: Sequence[slice]) -> float:
@@ -81,17 +56,22 @@ def _memory(column: FloatArray, segments: Sequence[slice]) -> float:
     return float(np.clip(product / square, -0.999, 0.999)) if square > 0 else 0.0
 
 
-def _bridged(column: FloatArray, memory: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    known, slot = np.flatnonzero(~np.isnan(column)), np.arange(len(column))
-    after = np.searchsorted(known, slot)
-    at = np.concatenate([[-_FOREVER], known, [NEVER]])
+def _bridged(column: FloatArray, memory: float) -> FloatArray:
+    known = np.flatnonzero(~np.isnan(column))
+    missing = np.flatnonzero(np.isnan(column))
+    if not len(missing):
+        return column
+    filled = np.nan_to_num(column)
+    after = np.searchsorted(known, missing)
+    at = np.concatenate([[-_FOREVER], known, [len(column) + _FOREVER]])
     values = np.concatenate([[0.0], column[known], [0.0]])  # beyond the ends: the mean
     x, y = values[after], values[after + 1]
-    to_x = memory ** np.minimum(slot - at[after], _FOREVER)
-    to_y = memory ** np.minimum(at[after + 1] - slot, _FOREVER)
-    both = (to_x * (1 - to_y**2) * x + to_y * (1 - to_x**2) * y) / (1 - (to_x * to_y) ** 2 + 1e-12)
-    seen = ~np.isnan(column)
-    return np.where(seen, column, to_x * x), np.where(seen, column, both), at[after + 1]
+    a, b = missing - at[after], at[after + 1] - missing
+    to_a, to_b = memory ** np.minimum(a, _FOREVER), memory ** np.minimum(b, _FOREVER)
+    filled[missing] = (to_a * (1 - to_b**2) * x + to_b * (1 - to_a**2) * y) / (
+        1 - (to_a * to_b) ** 2
+    )
+    return filled
 
 
 def fill_from_past(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer.data.windows import lagged_samples, slots_with_past
-from causalformer.detect.filling import expect
+from causalformer.detect.filling import fill_between
 from causalformer.detect.folds import blocked_folds, folds_of_runs
 
 FloatArray = NDArray[np.float64]
@@ -117,11 +117,13 @@ class Samples:
         share = torch.from_numpy(profile).to(self.now).transpose(1, 2).flatten(0, 1)
         share = share / share.sum(0).clamp(min=1e-30)  # (cause, lag), effect
         lost = self.hidden.flatten(1).to(share) @ share
-        lost = lost.masked_fill(self.observed == 0, torch.inf)
+        # what fills the slot before was drawn towards the slot's own value: it would foretell it
+        unusable = (self.observed == 0) | self.hidden[:, :, 0]
+        lost = lost.masked_fill(unusable, torch.inf)
         # where too few would count, those count that miss least
         least = min(len(lost), _LEAST_PER_INPUT * len(share))
         limit = lost.kthvalue(least, dim=0).values.clamp(min=_HIDDEN_SHARE)
-        return replace(self, counts=self.observed * (lost <= limit))
+        return replace(self, counts=self.observed * ((lost <= limit) & ~unusable))
 
 
 def make_samples(
@@ -154,12 +156,7 @@ def make_samples(
         past, now = _at(scores, slot, max_lag, device)
         observed = torch.ones_like(now)
         return Samples(past, now, observed, observed, slot, fold)
-    expected = expect(scores, segments)
-    ahead, now = _at(expected.ahead, slot, max_lag, device)
-    between, _ = _at(expected.between, slot, max_lag, device)
-    next_known, _ = _at(expected.next_known, slot, max_lag, device)
-    # no slot is told about itself, nor about what comes after it
-    past = torch.where(next_known < torch.from_numpy(slot).to(ahead)[:, None, None], between, ahead)
+    past, now = _at(fill_between(scores, segments), slot, max_lag, device)
     hidden, lacking = _at(missing, slot, max_lag, device)
     observed = 1.0 - lacking
     return Samples(past, now, observed, observed, slot, fold, hidden > 0)

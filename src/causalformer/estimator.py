@@ -232,9 +232,13 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read a model that `save` has written; foreign or damaged files give a clear error."""
-        parameters, settings, fit = load_model(folder, _restored)
-        loaded = cls(**parameters, settings=settings)
-        loaded._keep(fit)
+        return load_model(folder, cls._restored)
+
+    @classmethod
+    def _restored(cls, stored: StoredModel) -> Self:
+        kind = DefaultFit if stored.parameters["preset"] == DEFAULT else PaperFit
+        loaded = cls(**stored.parameters, settings=stored.settings)
+        loaded._keep(kind.restored(stored))
         return loaded
 
     def _keep(self, fit: DefaultFit | PaperFit, table: SeriesTable | None = None) -> None:
@@ -280,17 +284,10 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             return None
         settings = resolve_settings(self.preset, self.settings).model_dump()
         shape = [table.names, table.values.shape, table.starts, table.runs]
-        facts = [settings, self._parameters(), *shape]
+        facts = [__version__, settings, self._parameters(), *shape]
         digest = hashlib.sha256(json.dumps(facts, default=str).encode())
         digest.update(np.ascontiguousarray(table.values).tobytes())
         return CheckpointFile(Path(self.checkpoint), digest.hexdigest())
-
-
-def _restored(
-    stored: StoredModel,
-) -> tuple[dict[str, Any], dict[str, Any], DefaultFit | PaperFit]:
-    kind = DefaultFit if stored.parameters["preset"] == DEFAULT else PaperFit
-    return stored.parameters, stored.settings, kind.restored(stored)
 
 
 def _plain(value: Any) -> Any:

@@ -103,6 +103,8 @@ def read_series(
         )
     if isinstance(source, SeriesTable) and resample is None:
         return source if names is None else replace(source, names=tuple(names))
+    if isinstance(source, str) and not source:
+        raise DataError("the path is empty; name a file or a folder")
     if isinstance(source, str | os.PathLike):
         raw = _from_file(home_expanded(source), time_column, header)
     else:

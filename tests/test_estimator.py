@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from causalformer import CausalFormer
 from causalformer.config import PRESETS
 from causalformer.data import SeriesTable
+from causalformer.default import DefaultOptions
 from causalformer.errors import DataError, DataWarning, FileFormatError, OutputError, SettingsError
 
 TINY = {"window": 6, "d_model": 8, "d_qk": 8, "n_heads": 2, "d_ffn": 8, "max_epochs": 3}
@@ -286,3 +288,10 @@ class TestCheckpoint:
         assert stopped.history_.stopped == "interrupted"
         resumed = tiny(checkpoint=path).fit(make_frame())
         assert resumed.graph_ == tiny().fit(make_frame()).graph_
+
+
+def test_the_defaults_of_the_estimator_are_those_of_the_options():
+    shown = CausalFormer().get_params()
+    for name, value in asdict(DefaultOptions()).items():
+        if name != "knowledge":  # None and nothing known are the same
+            assert shown[name] == value, name

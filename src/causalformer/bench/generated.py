@@ -326,7 +326,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=16)
     parser.add_argument("--n-jobs", type=int, default=2)
     options = parser.parse_args()
     results = Parallel(n_jobs=options.n_jobs, verbose=1)(

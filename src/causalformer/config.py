@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from causalformer.errors import SettingsError
+from causalformer.names import did_you_mean
 
 DEFAULT = "default"
 """The name of the default method, beside the paper's presets."""
@@ -203,7 +204,7 @@ def resolve_settings(
     known: Mapping[str, Settings | DetectorSettings] = {DEFAULT: DetectorSettings(), **PRESETS}
     if preset not in known:
         raise SettingsError(
-            f"unknown preset {preset!r};{_did_you_mean(preset, known)} "
+            f"unknown preset {preset!r};{did_you_mean(preset, known)} "
             f"the presets are {', '.join(known)}"
         )
     if overrides is not None and not isinstance(overrides, Mapping):
@@ -216,20 +217,13 @@ def resolve_settings(
         raise SettingsError(_explain(error, type(start))) from None
 
 
-def _did_you_mean(word: str, known: Mapping[str, object]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(str(word), known, n=1)
-    return f" did you mean {close[0]!r}?" if close else ""
-
-
 def _explain(error: ValidationError, kind: type[BaseModel]) -> str:
     """Turn pydantic's report into sentences that name the setting."""
     parts = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            hint = _did_you_mean(name, kind.model_fields)
+            hint = did_you_mean(name, kind.model_fields)
             parts.append(f"unknown setting {name!r};{hint} see causalformer.config.{kind.__name__}")
         elif name:
             parts.append(f"setting {name} = {problem['input']!r}: {problem['msg']}")

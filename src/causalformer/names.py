@@ -93,3 +93,17 @@ def visible(match: re.Match[str]) -> str:
     """
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Ask whether something similar was meant; nothing if there is nothing similar.
+
+    Examples
+    --------
+    >>> did_you_mean("rian", ["rain", "river"])
+    " did you mean 'rain'?"
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(word[:80], list(known), n=1) if isinstance(word, str) else ()
+    return f" did you mean {close[0]!r}?" if close else ""

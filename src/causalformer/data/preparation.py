@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from causalformer.data.scaling import fit_normal_scores, fit_scaling
 from causalformer.data.series import SeriesTable
 from causalformer.errors import DataError, SettingsError
-from causalformer.names import listed
+from causalformer.names import did_you_mean, listed
 
 FloatArray = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class Step:
     def __post_init__(self) -> None:
         if self.name not in _EXAMPLES:
             raise SettingsError(
-                f"unknown step {self.name!r};{_did_you_mean(self.name, _EXAMPLES)} "
+                f"unknown step {self.name!r};{did_you_mean(self.name, _EXAMPLES)} "
                 f"the steps are {', '.join(STEPS)}"
             )
         example = _EXAMPLES[self.name]
@@ -105,13 +105,6 @@ class Step:
 def _quoted(column: str) -> str:
     doubled = column.replace('"', '""')
     return f'"{doubled}"' if re.search(r'[",\r\n]', column) else column
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, known, n=1)
-    return f" did you mean {close[0]!r}?" if close else ""
 
 
 def parse_step(text: str) -> Step:
@@ -246,7 +239,7 @@ def _positions(step: Step, names: Sequence[str]) -> list[int]:
     for name in wanted:
         if name not in known:
             raise SettingsError(
-                f"step {str(step)!r}: there is no column {name!r};{_did_you_mean(name, names)} "
+                f"step {str(step)!r}: there is no column {name!r};{did_you_mean(name, names)} "
                 f"the columns are {listed(names, most=20)}"
             )
     return [known[name] for name in wanted]

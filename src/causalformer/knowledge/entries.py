@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Self
 
 from causalformer.arrays import is_whole
@@ -147,12 +146,6 @@ def entries_of(where: str, values: Iterable[Any], what: str) -> list[Any]:
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise SettingsError(f"{where} must be a list of {what}, not {describe(values)}")
     return list(values)
-
-
-def did_you_mean(word: object, known: Sequence[str]) -> str:
-    """Ask whether something similar was meant, if there is anything similar."""
-    close = get_close_matches(word[:LONGEST_SHOWN], known) if isinstance(word, str) else ()
-    return f" did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def shown(value: object) -> str:

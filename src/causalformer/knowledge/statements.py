@@ -21,13 +21,12 @@ from causalformer.knowledge.entries import (
     EdgeLike,
     KnownEdge,
     describe,
-    did_you_mean,
     entries_of,
     read_edges,
     read_names,
     shown,
 )
-from causalformer.names import check_names, listed, printable_name
+from causalformer.names import check_names, did_you_mean, listed, printable_name
 
 BoolArray = NDArray[np.bool_]
 

@@ -727,3 +727,23 @@ def test_progress_is_silent_without_a_terminal():
         for epoch in epochs(0.5, 0.25):
             progress(epoch)
     assert stream.getvalue() == ""
+
+
+def test_each_recording_is_fitted_on_its_own_and_shown(tmp_path):
+    frame = pd.concat(
+        pd.DataFrame(
+            make_structure("fork", 80, random_state=i).series.values, columns=list("abc")
+        ).assign(subject=f"s{i}")
+        for i in range(3)
+    )
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    quick = ["--set", "max_epochs=2", "--set", "n_channels=4", "--max-lag", "1"]
+    out = tmp_path / "out"
+    words = ("discover", tmp_path / "long.csv", "--group", "subject", "--each", "--out", out)
+    result = run(*words, *quick)  # with its progress bar
+    assert result.exit_code == 0, result.output
+    assert "of 3 recordings on their own" in result.output
+    assert {"agreement.csv", "recordings.json"} <= names_in(out)
+    assert set(json.loads((out / "recordings.json").read_text())["graphs"]) == {"s0", "s1", "s2"}
+    alone = run("discover", tmp_path / "long.csv", "--each", "--time-column", "none", *quick)
+    assert alone.exit_code == 2

@@ -262,6 +262,10 @@ class TestBadKnowledge:
         with pytest.raises(SettingsError, match=message):
             make(told).fit(frame(60))
 
+    def test_a_required_edge_within_a_slot_needs_such_edges(self):
+        with pytest.raises(SettingsError, match="within a slot is required, but instantaneous"):
+            default({"required": ["A -> B @ 0"]}, instantaneous=False).fit(frame(60))
+
     def test_a_required_lag_beyond_what_the_rows_allow_says_so(self):
         with pytest.raises(SettingsError, match=r"rows|slots"):
             default({"required": ["A -> B @ 7"]}, max_lag=9).fit(frame(60))

@@ -213,6 +213,13 @@ class TestPaper:
             )
 
 
+class TestShortRecordings:
+    def test_levels_that_could_not_be_removed_are_named(self):
+        parts = [recording(i, 15) + np.array([40.0 * i, 0, 0]) for i in range(20)]
+        with pytest.warns(match=r"differ in the level of A and some are too short"):
+            tiny(max_lag=1).fit(parts)
+
+
 class TestCheckpoint:
     def test_a_checkpoint_of_other_recordings_is_refused(self, tmp_path, monkeypatch):
         from causalformer import estimator

@@ -281,3 +281,12 @@ class TestBadInput:
         frame = complete(200)
         frame.loc[:99, "B"] = np.nan
         assert ("B", "C") in pairs(tiny().fit(frame))
+
+
+@pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")
+def test_too_few_slots_in_common_are_no_links_within_a_slot():
+    noise = pd.DataFrame(np.random.default_rng(3).normal(size=(500, 5)), columns=list("abcde"))
+    holed = noise.mask(np.random.default_rng(12).random(noise.shape) < 0.7)
+    model = tiny(max_lag=3, instantaneous=True).fit(holed)
+    assert not [edge for edge in model.graph_ if edge.lag == 0]
+    assert {"p_value", "q_value", "strength"} <= set(model.graph_.to_frame())

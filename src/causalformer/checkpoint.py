@@ -84,7 +84,7 @@ def load_state(
     if facts.get("fingerprint") != fingerprint:
         raise FileFormatError(
             f"checkpoint {path} belongs to other data, settings or another seed; "
-            "delete it or choose another checkpoint file"
+            "delete it to begin anew"
         )
     try:
         if facts.pop("sha256") != _checksum(tensors, facts):

@@ -118,9 +118,9 @@ class DefaultFit:
     def explain(self, table: SeriesTable, slot: int) -> LocalExplanation:
         """Share the prediction of one slot among the past values it rests on."""
         table = table.select(self._inner_names)
-        first = max(s.start for s in table.segments if s.start <= max(slot, 0))
+        segment = next(s for s in reversed(table.segments) if s.start <= max(slot, 0))
         scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
-        inner = explain_slot(self.model, scores, table.values, slot, table.names, first)
+        inner = explain_slot(self.model, scores, table.values, slot, table.names, segment)
         return inner.in_order(self.names)
 
     @property
@@ -225,6 +225,10 @@ def fit_default(
             "or leave out series"
         )
     known = options.knowledge.resolve(table.names, choice.max_lag)
+    if options.instantaneous is False and known.required_lags[..., 0].any():
+        raise SettingsError(
+            "an edge within a slot is required, but instantaneous is False; drop one of them"
+        )
     allowed = known.allowed[..., 1:]
     with fast_small_steps(device, table.n_series):
         samples = make_samples(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from causalformer.data import SeriesTable
 from causalformer.data.quality import inspect
+from causalformer.data.scaling import LEAST_TO_LEVEL, fit_normal_scores, fit_run_scaling
 from causalformer.detect.edges import FoundEdges
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.errors import DataWarning
@@ -21,6 +22,7 @@ FloatArray = NDArray[np.float64]
 
 _SAID = ("collinear", "categorical", "stationarity", "missing")  # the rest is said on reading
 _FEW_SLOTS = 100
+_LEVELS = 0.5  # share of the variance that lies between recordings
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
 _SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
 _SHARED_P = 1e-3  # and how unlikely it must be by chance
@@ -119,11 +121,13 @@ def _warnings(
     elif n_slots < _FEW_SLOTS:
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
     said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
+    levels = _levels(table)
+    said += levels
     halves = scores[: n_slots // 2], scores[n_slots // 2 :]
     means = [np.nansum(half, axis=0) / (~np.isnan(half)).sum(axis=0).clip(1) for half in halves]
     shift = np.abs(means[0] - means[1])
     moved = [name for name, s in zip(table.names, shift, strict=True) if s > _SHIFT]
-    if moved:
+    if moved and not levels:
         said.append(
             f"the level of {listed(moved)} differs between the first and the second half: the "
             "series may not be stationary; remove trends before you trust their edges"
@@ -139,6 +143,23 @@ def _warnings(
             "common drivers are likely; read weak edges with care"
         )
     return said
+
+
+def _levels(table: SeriesTable) -> list[str]:
+    """Warn of recordings that were too short to be freed from levels that differ."""
+    lengths = np.bincount(table.run_of_slot)
+    if len(lengths) < 2 or lengths.min() >= LEAST_TO_LEVEL:
+        return []
+    scores = fit_normal_scores(table.values).apply(table.values)
+    within = np.nanvar(fit_run_scaling(scores, table.run_of_slot).centred(scores), axis=0)
+    apart = within < (1 - _LEVELS) * np.nanvar(scores, axis=0)
+    if not apart.any():
+        return []
+    named = listed(name for name, yes in zip(table.names, apart, strict=True) if yes)
+    return [
+        f"recordings differ in the level of {named} and some are too short for it to be removed: "
+        "edges may only tell recordings apart; standardise each recording before"
+    ]
 
 
 def hidden_drivers_likely(found: FoundEdges) -> bool:

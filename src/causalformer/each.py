@@ -87,7 +87,9 @@ def fit_each(
     from joblib import Parallel, delayed
 
     recordings = read_series(X, group=group).recordings()
-    options = clone(model).set_params(checkpoint=None, on_epoch=None, n_jobs=1)
+    options = CausalFormer(
+        **model.get_params(deep=False) | {"checkpoint": None, "on_epoch": None, "n_jobs": 1}
+    )
     results = Parallel(n_jobs=n_jobs)(
         delayed(_graph_or_reason)(options, table) for table in recordings.values()
     )

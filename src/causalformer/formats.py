@@ -59,6 +59,8 @@ def columns(graph: "CausalGraph") -> tuple[str, ...]:
     ('cause', 'effect', 'lag', 'kind', 'score', 'p_value', 'q_value', 'strength')
     """
     known = {name for edge in graph.edges for name in evidence(edge)}
+    if not graph.edges and graph.metadata.get("preset") == "default":
+        known.update(TESTED)  # all pairs were tested, none passed
     if not known:
         return COLUMNS
     if known.intersection(TESTED):

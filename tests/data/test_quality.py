@@ -307,7 +307,7 @@ class TestMissing:
         values[:150, 2] = nan
         finding = only(values, "missing")
         assert finding.columns == ("a", "c")
-        assert "column 'c' (50 %), 'a' (1 %); samples" in finding.text
+        assert "column 'c' (50 %), 'a' (1 %); nothing" in finding.text
 
     def test_mostly_missing_columns_get_advice_of_their_own(self):
         values = noise()

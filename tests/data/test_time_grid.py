@@ -161,7 +161,7 @@ class TestResampling:
 
     @pytest.mark.parametrize("step", ["1ns", "1us"])
     def test_too_many_rows_are_refused_before_they_are_made(self, step):
-        with pytest.raises(DataError, match=r"would make .* rows; choose a longer step"):
+        with pytest.raises(DataError, match=r"would make .* rows of 9.*choose a longer step"):
             resample(table(days(("2000-01-01", 9))), step)
 
     def test_too_many_rows_of_numbers(self):
@@ -197,7 +197,6 @@ class TestResampling:
     def test_no_rows_are_left_to_the_check(self, kind):
         assert resample(table(np.arange(0).astype(kind)), 2).n_slots == 0
 
-    def test_too_many_rows_by_a_span_without_a_number(self, monkeypatch):
-        monkeypatch.setattr("causalformer.data.time_grid._MOST_STEPS", 100)
+    def test_too_many_rows_by_a_span_without_a_number(self):
         with pytest.raises(DataError, match="longer step"):
-            resample(table(days(("2024-01-01", 9))), "h")
+            resample(table(days(("2024-01-01", 9))), "s")

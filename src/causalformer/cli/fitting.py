@@ -29,6 +29,11 @@ def run_discovery(
     """Fit, print the graph, and write results only if everything went well."""
     from causalformer.results import prepared_folder, staged, write_discovery, write_recordings
 
+    if each and len(table.recordings()) < 2:
+        raise SettingsError(
+            "--each needs several recordings: name the column that tells them apart with --group, "
+            "or give a folder of files"
+        )
     recordings = None
     if out is None:
         _fit(model, table, talk=talk)
@@ -94,11 +99,6 @@ def _fit(model: "CausalFormer", table: "SeriesTable", *, talk: bool) -> None:
 def _fit_each(model: "CausalFormer", table: "SeriesTable") -> "EachRecording":
     from causalformer.each import fit_each
 
-    if len(table.recordings()) < 2:
-        raise SettingsError(
-            "--each needs several recordings: name the column that tells them apart with --group, "
-            "or give a folder of files"
-        )
     return fit_each(model, table, n_jobs=model.n_jobs)
 
 

@@ -263,8 +263,8 @@ def _missing(missing: BoolArray, names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "missing",
             _named(names, some),
-            f"missing values in column {_shares(names, share, some)}; samples that need them are "
-            "lost, so fill those gaps that you know how to fill",
+            f"missing values in column {_shares(names, share, some)}; nothing is learned from "
+            "them or judged by them, so fewer edges can be found",
         )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from causalformer.data.series import SeriesTable
 
-_LEAST_TO_LEVEL = 50  # slots; the mean of fewer is too uncertain to be taken off
+LEAST_TO_LEVEL = 20  # slots; the mean of fewer is too uncertain to be taken off
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,11 @@ class Scaling:
         """Scale ``x[slot, series]``."""
         scaled: NDArray[np.float64] = (x - self.offset) * self.factor + self.base
         return scaled
+
+    def centred(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Take the offset off and leave the spread as it is."""
+        without: NDArray[np.float64] = x - self.offset
+        return without
 
     def undo(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bring scaled values ``[..., series]`` back to the units of the data."""
@@ -159,7 +164,7 @@ class TableScaling:
 def fit_table_scaling(table: SeriesTable) -> TableScaling:
     """Learn the scores of a table; recordings long enough to know their level are levelled."""
     lengths = np.bincount(table.run_of_slot)
-    by_run = len(lengths) > 1 and bool(lengths.min() >= _LEAST_TO_LEVEL)
+    by_run = len(lengths) > 1 and bool(lengths.min() >= LEAST_TO_LEVEL)
     return TableScaling(fit_normal_scores(levelled(table) if by_run else table.values), by_run)
 
 

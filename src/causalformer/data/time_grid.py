@@ -131,7 +131,7 @@ def resample(table: SeriesTable, step: str | float) -> SeriesTable:
     )
 
 
-_MOST_STEPS = 10_000_000
+_MOST_PER_ROW = 20
 
 
 def _resampled(frame: "pd.DataFrame", step: str | float, source: str) -> "pd.DataFrame":
@@ -146,7 +146,7 @@ def _resampled(frame: "pd.DataFrame", step: str | float, source: str) -> "pd.Dat
             if pd.Timestamp(0) + span <= pd.Timestamp(0):
                 raise ValueError("it is no step forward")
             one = (pd.Timestamp("2000-01-01") + 12 * span - pd.Timestamp("2000-01-01")) / 12
-            _check_steps((index[-1] - index[0]) / one, step, source)
+            _check_steps((index[-1] - index[0]) / one, step, len(index), source)
             return frame.resample(span).mean()
         except (ValueError, TypeError) as error:
             if isinstance(error, DataError):
@@ -160,7 +160,7 @@ def _resampled(frame: "pd.DataFrame", step: str | float, source: str) -> "pd.Dat
         width = 0.0
     if not 0 < width < np.inf:
         raise DataError(f"{source}: cannot resample to {step!r}; its time are numbers: give one")
-    _check_steps((float(index[-1]) - float(index[0])) / width, step, source)
+    _check_steps((float(index[-1]) - float(index[0])) / width, step, len(index), source)
     steps = (index.to_numpy(dtype=np.float64) - float(index[0])) / width
     number = np.floor(steps + 1e-9).astype(int)  # 0.3 / 0.1 is a bit less than 3
     means = frame.groupby(number).mean().reindex(range(number[-1] + 1))
@@ -168,8 +168,9 @@ def _resampled(frame: "pd.DataFrame", step: str | float, source: str) -> "pd.Dat
     return means
 
 
-def _check_steps(n_steps: float, step: str | float, source: str) -> None:
-    if n_steps > _MOST_STEPS:
+def _check_steps(n_steps: float, step: str | float, n_rows: int, source: str) -> None:
+    if n_steps > max(_MOST_PER_ROW * n_rows, 100):
         raise DataError(
-            f"{source}: steps of {step} would make {n_steps:.3g} rows; choose a longer step"
+            f"{source}: steps of {step} would make {n_steps:.3g} rows of {n_rows}, nearly all of "
+            "them missing; choose a longer step"
         )

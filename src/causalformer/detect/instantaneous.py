@@ -22,6 +22,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _ORIENTED_Z = 1.96
+_LEAST_TOGETHER = 10  # slots per series
 _GLITCH = 5.0  # standard deviations of a normal law
 
 
@@ -74,14 +75,17 @@ def instantaneous_evidence(
     residual, observed = _without_own_past(_without_glitches(values), slot)
     n_series = values.shape[1]
     n_together = np.maximum(observed.T @ observed, 1.0)
+    n_least = float(n_together.min())
     correlation = _possible(residual.T @ residual / n_together)
     precision = np.linalg.pinv(correlation, hermitian=True)
     scale = np.sqrt(np.maximum(np.diag(precision), 1e-12))
     partial = np.clip(-precision / np.outer(scale, scale), -1 + 1e-12, 1 - 1e-12)
     np.fill_diagonal(partial, 0.0)
-    freedom = np.maximum(n_together - n_series, 3)
+    freedom = max(n_least - n_series, 3)
     p_value = 2 * student.sf(np.abs(partial) * np.sqrt(freedom / (1 - partial**2)), freedom)
     np.fill_diagonal(p_value, 1.0)
+    if not observed.all() and n_least < _LEAST_TOGETHER * n_series:
+        p_value = np.ones_like(p_value)  # too few slots in which two series were observed
     upper = np.triu_indices(n_series, 1)
     q_value = np.ones_like(p_value)
     q_value[upper] = false_discovery_q(p_value[upper])

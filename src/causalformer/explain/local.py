@@ -88,13 +88,14 @@ def explain_slot(
     values: FloatArray,
     slot: int,
     names: tuple[str, ...],
-    first: int = 0,
+    segment: slice | None = None,
 ) -> LocalExplanation:
-    """Explain a slot of ``scaled[slot, series]``; its segment begins at `first`."""
-    if not first + model.max_lag <= slot < len(scaled):
+    """Explain a slot of ``scaled[slot, series]``; `segment` is the stretch it lies in."""
+    first, stop, _ = (segment or slice(None)).indices(len(scaled))
+    if not first + model.max_lag <= slot < stop:
         raise DataError(
             f"slot {slot} cannot be explained: choose from {first + model.max_lag} (the first with "
-            f"enough past) to {len(scaled) - 1}"
+            f"enough past) to {stop - 1}"
         )
     window = scaled[slot - model.max_lag : slot + 1]
     past, _ = lagged_samples(window, model.max_lag)

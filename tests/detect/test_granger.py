@@ -39,6 +39,16 @@ def test_where_no_row_is_left_to_judge_by_nothing_is_found(n_series):
     assert tests.t.shape == (n_series, n_series, 1)
 
 
+def test_no_lag_reaches_across_segments():
+    x = np.random.default_rng(0).standard_normal((200, 2))
+    x[100, 1] = 9 * x[99, 0]  # only from the end of one to the start of the next
+    segments = [slice(0, 100), slice(100, 200)]
+    found = granger_tests(x, 1, segments)
+    lagged_rows = np.r_[0:99, 100:199]
+    expected = lagged_tests(x[lagged_rows], x[lagged_rows + 1], 1)
+    np.testing.assert_allclose(found.f, expected.f)
+
+
 class TestSeparateTests:
     """Every effect with rows and regressors of its own."""
 

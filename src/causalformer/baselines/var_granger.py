@@ -79,7 +79,7 @@ class VarGranger(BaseEstimator):  # type: ignore[misc]
         # one slot more than coefficients and starting values, for one residual degree of freedom
         needed = self.max_lag + table.n_series * self.max_lag + 2
         check_usable(table, min_slots=needed, option="max_lag")
-        tests = granger_tests(table.values, self.max_lag)
+        tests = granger_tests(table.values, self.max_lag, table.segments)
         self.names_ = table.names
         self.n_features_in_ = table.n_series
         self.p_values_ = np.exp(tests.log_p)

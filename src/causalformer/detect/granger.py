@@ -10,10 +10,13 @@ where RSS₁ is the residual sum of squares with the cause and RSS₀ without it
 decomposition of X serves all pairs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
+
+from causalformer.data.windows import slots_with_past
 
 FloatArray = NDArray[np.float64]
 
@@ -48,7 +51,9 @@ class GrangerTests:
         return np.asarray(self.t.argmax(axis=-1) + 1)
 
 
-def granger_tests(values: FloatArray, max_lag: int) -> GrangerTests:
+def granger_tests(
+    values: FloatArray, max_lag: int, segments: Sequence[slice] | None = None
+) -> GrangerTests:
     """Test every pair of series; see the module for the formula.
 
     Where regressors are collinear, (X'X)⁻¹ is the pseudo-inverse and only those combinations of
@@ -61,6 +66,8 @@ def granger_tests(values: FloatArray, max_lag: int) -> GrangerTests:
         The series.
     max_lag : int
         Lags in the regression.
+    segments : sequence of slice, optional
+        Unbroken stretches of slots; no lag reaches across. One, unless given.
 
     Returns
     -------
@@ -76,10 +83,10 @@ def granger_tests(values: FloatArray, max_lag: int) -> GrangerTests:
     >>> int(tests.lag[0, 1])
     1
     """
-    n_slots, n_series = values.shape
-    lags = [values[max_lag - lag : n_slots - lag] for lag in range(1, max_lag + 1)]
-    lagged = np.stack(lags, axis=-1).reshape(n_slots - max_lag, n_series * max_lag)
-    return lagged_tests(lagged, values[max_lag:], max_lag)
+    slot = slots_with_past(segments or [slice(0, len(values))], max_lag)
+    lags = [values[slot - lag] for lag in range(1, max_lag + 1)]
+    lagged = np.stack(lags, axis=-1).reshape(len(slot), values.shape[1] * max_lag)
+    return lagged_tests(lagged, values[slot], max_lag)
 
 
 def separate_tests(

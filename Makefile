@@ -52,6 +52,8 @@ bench-missing: $(READY)
 
 bench-generated: $(READY)
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated
+	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated-more \
+	  --repeats 64 --family "linear, student" --family "strong memory"
 
 readme: $(READY)
 	$(BIN)/python -m causalformer.bench.readme README.md benchmarks

@@ -327,10 +327,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=16)
+    parser.add_argument("--family", action="append", help="only this one; may be repeated")
     parser.add_argument("--n-jobs", type=int, default=2)
     options = parser.parse_args()
     results = Parallel(n_jobs=options.n_jobs, verbose=1)(
-        delayed(run)(system) for system in systems(options.repeats)
+        delayed(run)(system)
+        for system in systems(options.repeats)
+        if not options.family or system.family in options.family
     )
     outcomes = [outcome for result in results for outcome in result]
     stream = io.StringIO()

@@ -314,7 +314,7 @@ def table(outcomes: list[Outcome]) -> str:
     text.write(
         f"\nAll calibration systems, default: mean share of false edges "
         f"{ours['false share'].mean():.3f} over {len(ours)} systems; "
-        f"{none['graphs with a false edge'].mean():.3f} of {len(none)} systems without edges got "
+        f"{int(none['graphs with a false edge'].sum())} of {len(none)} systems without edges got "
         "one. Only edges between series are counted.\n"
     )
     return text.getvalue()

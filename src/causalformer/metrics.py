@@ -8,7 +8,8 @@ Conventions used throughout:
   self-loops, stand beside those that include them.
 * Precision, recall and F1 with a denominator of zero are 0, also if truth and prediction are
   both empty: an empty graph earns nothing. ``shd`` tells that case apart (it is 0).
-* ``pod`` and ``paper_pod`` are NaN if there is no pair to be judged.
+* ``pod`` and ``paper_pod`` are NaN if there is no pair to be judged. They and the figures of the
+  window graph are NaN, too, for a method without lags (``metadata["lags"]`` is False).
 * Areas under curves are NaN without scores, if one of the two classes is missing, or if a
   score that they need is NaN.
 """
@@ -128,6 +129,9 @@ def evaluate(
     crossing = _agreement(_crossing(found), _crossing(true))
     window = _agreement(_triples(found), _triples(true))
     areas = {} if scores is None else _areas(predicted.names, true, scores)
+    pod, paper_pod = _exact_share(chosen, true), _exact_share(chosen, _short(_with_indirect(true)))
+    if predicted.metadata.get("lags") is False:
+        window, pod, paper_pod = (math.nan,) * 3, math.nan, math.nan
     return Metrics(
         precision=summary[0],
         recall=summary[1],
@@ -138,9 +142,9 @@ def evaluate(
         window_precision=window[0],
         window_recall=window[1],
         window_f1=window[2],
-        pod=_exact_share(chosen, true),
+        pod=pod,
         paper_f1=_paper_f1(found.keys(), true),
-        paper_pod=_exact_share(chosen, _short(_with_indirect(true))),
+        paper_pod=paper_pod,
         shd=_structural_hamming_distance(_crossing(found), _crossing(true)),
         n_predicted=len(found),
         n_true=len(true),

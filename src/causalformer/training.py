@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,25 @@ from causalformer.errors import SettingsError
 Network = TypeVar("Network", bound=nn.Module)
 Loss = Callable[[Network, Tensor], Tensor]
 StopReason = Literal["patience", "max_epochs", "interrupted", "diverged"]
+
+
+class Plan(Protocol):
+    """How long and how fast to train; `TrainingPlan`, `OneCycle` and `FixedSteps` are such."""
+
+    @property
+    def batch_size(self) -> int:
+        """Samples in a step."""
+
+    @property
+    def max_epochs(self) -> int:
+        """Passes over the samples, at most."""
+
+    @property
+    def patience(self) -> int:
+        """Passes without a better loss after which to stop."""
+
+    def rate_at(self, epoch: float) -> float:
+        """Give the learning rate after so many epochs."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +88,35 @@ class OneCycle:
             return self.learning_rate * (0.52 - 0.48 * math.cos(math.pi * progress / climb))
         fall = (progress - climb) / (1 - climb)
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * fall))
+
+
+@dataclass(frozen=True)
+class FixedSteps:
+    """Train for a fixed time; the rate falls evenly on a log scale from the first to the last."""
+
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+    last_rate: float | None = None
+
+    @property
+    def patience(self) -> int:
+        """As long as the training: nothing stops it early."""
+        return self.max_epochs
+
+    def rate_at(self, epoch: float) -> float:
+        """Give the learning rate after so many epochs.
+
+        Examples
+        --------
+        >>> plan = FixedSteps(0.01, 32, 100, last_rate=0.0001)
+        >>> [round(plan.rate_at(epoch), 4) for epoch in (0, 50, 100)]
+        [0.01, 0.001, 0.0001]
+        """
+        if self.last_rate is None:
+            return self.learning_rate
+        fall = self.last_rate / self.learning_rate
+        return float(self.learning_rate * fall ** (epoch / self.max_epochs))
 
 
 @dataclass(frozen=True)
@@ -134,13 +182,14 @@ def train(
     windows: Tensor,
     split: TimeSplit,
     loss: Loss[Network],
-    plan: TrainingPlan | OneCycle,
+    plan: Plan,
     generator: torch.Generator,
     *,
+    optimizer: torch.optim.Optimizer | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
     checkpoint: CheckpointFile | None = None,
 ) -> History:
-    """Fit ``model`` in place by Adam with early stopping; the best weights are restored.
+    """Fit ``model`` in place with early stopping; the best weights are restored.
 
     Ctrl-C ends the training after the current step and keeps the best weights so far.
 
@@ -154,10 +203,13 @@ def train(
         Which of them train and which validate; with none to validate, the last weights are kept.
     loss : callable
         ``loss(model, batch) -> scalar``.
-    plan : TrainingPlan
+    plan : Plan
         Learning rate, batch size, epochs, patience.
     generator : torch.Generator
         Order of the batches; on the CPU.
+    optimizer : torch.optim.Optimizer, optional
+        What takes the steps; Adam (AMSGrad) unless given. The plan sets the rate of all its
+        groups, in a group with ``rate_scale`` times that.
     on_epoch : callable, optional
         Receives every `Epoch`: progress lives outside the loop.
     checkpoint : CheckpointFile, optional
@@ -168,8 +220,8 @@ def train(
     -------
     History
     """
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=plan.learning_rate, amsgrad=True, fused=_can_fuse(model)
+    optimizer = optimizer or torch.optim.Adam(
+        model.parameters(), lr=plan.rate_at(0), amsgrad=True, fused=_can_fuse(model)
     )
     state = _begin(model, optimizer, generator, checkpoint)
     save_at = time.monotonic()
@@ -237,7 +289,7 @@ def _one_epoch(
     windows: Tensor,
     split: TimeSplit,
     loss: Loss[Network],
-    plan: TrainingPlan | OneCycle,
+    plan: Plan,
     generator: torch.Generator,
     number: int,
 ) -> float:
@@ -248,8 +300,9 @@ def _one_epoch(
     total = torch.zeros((), device=windows.device)
     batches = order.to(windows.device).split(plan.batch_size)
     for done, chosen in enumerate(batches):
+        rate = plan.rate_at(number + done / len(batches))
         for group in optimizer.param_groups:
-            group["lr"] = plan.rate_at(number + done / len(batches))
+            group["lr"] = rate * group.get("rate_scale", 1.0)
         optimizer.zero_grad(set_to_none=True)
         value = loss(model, windows[chosen])
         value.backward()

@@ -1,6 +1,53 @@
-"""Simple methods that every result must be compared with; each has the estimator's contract."""
+"""Methods that results must be compared with, one file each; all have the estimator's contract.
 
-from causalformer.baselines.self_loops import SelfLoops
-from causalformer.baselines.var_granger import VarGranger
+`METHODS` lists them by the names that benchmarks use. None is imported before it is asked for.
+"""
 
-__all__ = ["SelfLoops", "VarGranger"]
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final
+
+_MODULES: Final = {
+    "SelfLoops": "self_loops",
+    "VarGranger": "var_granger",
+    "CMLP": "cmlp",
+    "CLSTM": "clstm",
+    "TCDF": "tcdf",
+    "DVGNN": "dvgnn",
+    "CUTS": "cuts",
+    "JRNGC": "jrngc",
+    "DYNOTEARS": "dynotears",
+    "TiMINo": "timino",
+    "VARLiNGAM": "varlingam",
+    "PCMCI": "pcmci",
+    "PCMCIPlus": "pcmci",
+}
+
+METHODS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "self-loops": "SelfLoops",
+        "var": "VarGranger",
+        "cmlp": "CMLP",
+        "clstm": "CLSTM",
+        "tcdf": "TCDF",
+        "dvgnn": "DVGNN",
+        "cuts": "CUTS",
+        "jrngc": "JRNGC",
+        "dynotears": "DYNOTEARS",
+        "timino": "TiMINo",
+        "varlingam": "VARLiNGAM",
+        "pcmci": "PCMCI",
+        "pcmci-plus": "PCMCIPlus",
+    }
+)
+"""The class of every method, by its name in benchmarks."""
+
+__all__ = ["METHODS", *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a method, and torch with it, only when it is asked for."""
+    if name in _MODULES:
+        return getattr(import_module(f"causalformer.baselines.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'causalformer.baselines' has no attribute {name!r}")

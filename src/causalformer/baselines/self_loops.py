@@ -1,15 +1,13 @@
 """The graph of nothing but self-loops: what a figure is worth that counts them."""
 
-from typing import Any, Self
+from collections.abc import Sequence
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from causalformer.data import check_usable, read_series
-from causalformer.graph import CausalGraph, Edge
+from causalformer.baselines.contract import Baseline, Findings, FloatArray
 
 
-class SelfLoops(BaseEstimator):  # type: ignore[misc]
+class SelfLoops(Baseline):
     """Say that every series drives itself at lag 1, and nothing else, whatever the data.
 
     Most published truths hold every self-loop, so this graph scores well wherever they are
@@ -30,21 +28,9 @@ class SelfLoops(BaseEstimator):  # type: ignore[misc]
       rain → rain (lag 1, score 1)
     """
 
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002
-        """Look at the names of the series.
+    method = "self-loops"
 
-        Parameters
-        ----------
-        X : frame, array, path or SeriesTable
-            One column per series; see `causalformer.data.read_series`.
-        y : None
-            Ignored; here for scikit-learn's sake.
-        """
-        table = read_series(X)
-        check_usable(table, min_slots=2)
-        self.names_ = table.names
-        self.n_features_in_ = table.n_series
-        self.scores_ = self.edge_scores_ = np.eye(table.n_series)
-        loops = tuple(Edge(name, name, 1, 1.0) for name in table.names)
-        self.graph_ = CausalGraph(table.names, loops, {"method": "self-loops"})
-        return self
+    def discover(self, values: FloatArray, segments: Sequence[slice]) -> Findings:  # noqa: ARG002
+        """Look at nothing but the number of series."""
+        n = values.shape[1]
+        return Findings(np.eye(n), np.eye(n, dtype=bool), np.ones((n, n), dtype=np.int64))

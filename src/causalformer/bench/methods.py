@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from causalformer import baselines
+from causalformer.baselines import METHODS
 from causalformer.config import DEFAULT, PRESETS, resolve_settings
 from causalformer.errors import SettingsError
 
@@ -62,7 +64,7 @@ class Method:
     @property
     def seeded(self) -> bool:
         """Whether the result depends on a seed."""
-        return self.preset is not None
+        return self.preset is not None or "random_state" in self.settings
 
     @property
     def fingerprint(self) -> str:
@@ -73,8 +75,8 @@ class Method:
 
     @property
     def kind(self) -> str:
-        """What is run, whatever it is called: `REFERENCES`, or ``"causalformer"``."""
-        return "causalformer" if self.seeded else self.name
+        """What is run, whatever it is called: one of `METHODS`, or ``"causalformer"``."""
+        return self.name if self.preset is None else "causalformer"
 
     def build(self, seed: int | None) -> Any:
         """Make an estimator that has not been fitted."""
@@ -88,9 +90,8 @@ class Method:
                 device="cpu",
                 **self.options,
             )
-        from causalformer.baselines import SelfLoops, VarGranger
-
-        return SelfLoops() if self.name == "self-loops" else VarGranger(**self.settings)
+        seeds = {"random_state": seed or 0} if self.seeded else {}
+        return _baseline(self.name)(**{**self.settings, **seeds})
 
 
 def method_names() -> tuple[str, ...]:
@@ -98,10 +99,14 @@ def method_names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> method_names()[:4]
-    ('self-loops', 'var', 'default', 'paper')
+    >>> method_names()[:2]
+    ('self-loops', 'var')
     """
-    return (*REFERENCES, DEFAULT, PAPER, *PRESETS)
+    return (*METHODS, DEFAULT, PAPER, *PRESETS)
+
+
+def _baseline(name: str) -> Any:
+    return getattr(baselines, METHODS[name])
 
 
 def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = None) -> Method:
@@ -128,12 +133,8 @@ def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = Non
     ...
     causalformer.errors.SettingsError: no paper preset belongs to the folder 'my-data' ...
     """
-    if name == "self-loops":
-        return Method(name)
-    if name == "var":
-        from causalformer.baselines import VarGranger
-
-        return Method(name, VarGranger().get_params())
+    if name in METHODS:
+        return Method(name, _baseline(name)().get_params())
     if name == DEFAULT:
         from causalformer.default import DefaultOptions
 

@@ -67,6 +67,13 @@ class Method:
         return self.preset is not None or "random_state" in self.settings
 
     @property
+    def takes_missing(self) -> bool:
+        """Whether the method copes with missing values by itself."""
+        if self.preset is None:
+            return bool(_baseline(self.name).missing_ok)
+        return self.preset == DEFAULT
+
+    @property
     def fingerprint(self) -> str:
         """A short name of method and settings: results of equal fingerprints are comparable."""
         parts = [self.kind, dict(self.settings), *([dict(self.options)] if self.options else [])]

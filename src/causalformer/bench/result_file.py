@@ -23,11 +23,20 @@ STAMP: Final = ("settings", "data", "version")
 """What it was measured with; if any of it has changed, the row is out of date."""
 
 FIGURES: Final = tuple(item.name for item in dataclasses.fields(Metrics))
-NUMBERS: Final = ("n_series", "n_slots", "seed", *FIGURES, "seconds", "epochs")
+PARITY: Final = ("parity_f1", "parity_off_diagonal_f1", "parity_pod")
+"""Figures of the graph that the paper's k-means reads from a method's scores."""
+
+NUMBERS: Final = (
+    *("n_series", "n_slots", "seed"),
+    *FIGURES,
+    *PARITY,
+    *("seconds", "peak_gb", "epochs"),
+)
 COLUMNS: Final = (
     *("folder", "orientation", "file", "n_series", "n_slots", "method", "seed"),
     *FIGURES,
-    *("seconds", "epochs", "stopped", "warning", "error"),
+    *PARITY,
+    *("seconds", "peak_gb", "epochs", "stopped", "warning", "error"),
     *STAMP,
 )
 

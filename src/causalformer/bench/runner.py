@@ -1,28 +1,33 @@
 """Running methods on benchmark folders: one job per method, file and seed."""
 
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from causalformer._version import __version__
+from causalformer.bench.drawn import Drawn, DrawnFile
 from causalformer.bench.environment import write_environment
+from causalformer.bench.memory import forget_peak, peak_gb
 from causalformer.bench.methods import REFERENCES, Method, method_for
-from causalformer.bench.result_file import ResultFile, Row, as_row
+from causalformer.bench.result_file import PARITY, ResultFile, Row, as_row
 from causalformer.bench.tables import bench_markdown
 from causalformer.bench.timing import one_thread, warm_up
+from causalformer.data import SeriesTable
+from causalformer.data.imputation import impute
 from causalformer.datasets import BenchmarkFile, load_folder
 from causalformer.datasets.folders import Orientation
 from causalformer.errors import DataWarning, SettingsError
 from causalformer.files import write_text
+from causalformer.graph import CausalGraph
 from causalformer.metrics import evaluate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Both: TypeAlias = Literal["both"]
 
 
 @dataclass(frozen=True)
@@ -31,15 +36,16 @@ class BenchPlan:
 
     Parameters
     ----------
-    folders : sequence of path
-        Folders that `causalformer.datasets.load_folder` reads; their names must differ.
+    folders : sequence of path or Drawn
+        Folders that `causalformer.datasets.load_folder` reads, or data sets that are drawn; their
+        names must differ.
     methods : sequence of str
         Names of `causalformer.bench.methods.method_names`; the self-loops and the VAR F-test are
         always added.
     seeds : sequence of int
         Every method that draws random numbers is run once with each.
-    orientation : {"netsim", "as-published"}
-        How the truth of an fMRI folder is read.
+    orientation : {"netsim", "as-published", "both"}
+        How the truth of an fMRI folder is read; "both" gives two rows of one fit.
     max_files : int, optional
         Only so many files of each folder, from the first.
     max_rows : int, optional
@@ -53,10 +59,10 @@ class BenchPlan:
     ('self-loops', 'var', 'paper')
     """
 
-    folders: Sequence[str | Path]
+    folders: Sequence[str | Path | Drawn]
     methods: Sequence[str] = ("paper",)
     seeds: Sequence[int] = (0,)
-    orientation: Orientation = "netsim"
+    orientation: Orientation | Both = "netsim"
     max_files: int | None = None
     max_rows: int | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -67,31 +73,54 @@ class BenchPlan:
         return tuple(dict.fromkeys((*REFERENCES, *self.methods)))
 
 
+DataFile: TypeAlias = BenchmarkFile | DrawnFile
+
+
 @dataclass(frozen=True)
 class Job:
-    """One method on one file with one seed (None if it needs none)."""
+    """One method on one file with one seed (None if it needs none).
+
+    `readings` are the same series, once for every truth that the graph is compared with.
+    """
 
     folder: str
-    orientation: str
-    file: BenchmarkFile
+    readings: tuple[DataFile, ...]
     method: Method
     seed: int | None
     max_rows: int | None = None
 
-    def label(self) -> Row:
-        """Return the row with everything that is known before the job has run."""
-        return as_row(
-            {
-                "folder": self.folder,
-                "orientation": self.orientation,
-                "file": self.file.name,
-                "method": self.method.name,
-                "seed": self.seed,
-                "settings": self.method.fingerprint,
-                "data": _data_fingerprint(self.file, self.max_rows),
-                "version": __version__,
-            }
-        )
+    @property
+    def file(self) -> DataFile:
+        """The series."""
+        return self.readings[0]
+
+    def labels(self) -> list[Row]:
+        """Return a row per reading with everything that is known before the job has run."""
+        rows = "" if self.max_rows is None else f":{self.max_rows}"
+        return [
+            as_row(
+                {
+                    "folder": self.folder,
+                    "orientation": reading.orientation,
+                    "file": reading.name,
+                    "method": self.method.name,
+                    "seed": self.seed,
+                    "settings": self.method.fingerprint,
+                    "data": reading.fingerprint + rows,
+                    "version": __version__,
+                }
+            )
+            for reading in self.readings
+        ]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job gave: a row per reading, and the graph as JSON unless it failed."""
+
+    job: Job
+    rows: list[Row]
+    graph: str | None = None
 
 
 def run_bench(
@@ -113,8 +142,8 @@ def run_bench(
     plan : BenchPlan
         What to run.
     out : str or Path
-        Folder for ``results.csv``, ``table.md`` and ``environment.json``. Rows of other plans that
-        it already holds stay and are part of the table.
+        Folder for ``results.csv``, ``table.md``, ``environment.json`` and the graphs found. Rows of
+        other plans that it already holds stay and are part of the table.
     n_jobs : int
         Jobs that run at the same time, each in a process of its own; -1 for one per core.
     fresh : bool
@@ -147,15 +176,24 @@ def run_bench(
         methods=_described(job.method for job in jobs),
     )
     if fresh:
-        results.drop(job.label() for job in jobs)
-    waiting = [job for job in jobs if not results.has(job.label())]
-    for number, row in enumerate(_run_all(waiting, n_jobs), start=1):
-        results.add(row)
+        results.drop(label for job in jobs for label in job.labels())
+    waiting = [job for job in jobs if not all(map(results.has, job.labels()))]
+    for number, done in enumerate(_run_all(waiting, n_jobs), start=1):
+        for row in done.rows:
+            results.add(row)
+        if done.graph is not None:
+            write_text(graph_path(out, done.job), done.graph)
         if on_result:
-            on_result(number, len(waiting), row)
+            on_result(number, len(waiting), done.rows[0])
     frame = results.frame()
     write_text(Path(out) / "table.md", bench_markdown(frame))
     return frame
+
+
+def graph_path(out: str | Path, job: Job) -> Path:
+    """Give the file that keeps the graph of a job."""
+    seed = "" if job.seed is None else f"-seed{job.seed}"
+    return Path(out) / "graphs" / job.folder / job.file.name / f"{job.method.name}{seed}.json"
 
 
 def plan_jobs(plan: BenchPlan) -> list[Job]:
@@ -166,85 +204,107 @@ def plan_jobs(plan: BenchPlan) -> list[Job]:
         raise SettingsError(f"files is {plan.max_files}; choose at least 1")
     if plan.max_rows is not None and plan.max_rows < 1:
         raise SettingsError(f"rows is {plan.max_rows}; choose at least 1")
-    folders = list(dict.fromkeys(Path(folder).expanduser().resolve() for folder in plan.folders))
-    names = [folder.name for folder in folders]
+    if plan.orientation not in (*get_args(Orientation), "both"):
+        choices = ", ".join((*get_args(Orientation), "both"))
+        raise SettingsError(f"orientation is {plan.orientation!r}; choose among {choices}")
+    data = list(dict.fromkeys(_data_set(item) for item in plan.folders))
+    names = [item.name for item in data]
     if len(set(names)) < len(names):
         raise SettingsError(f"folders must have different names, not {', '.join(names)}")
     jobs = []
-    for folder in folders:
-        files = load_folder(folder, orientation=plan.orientation)
-        # only where the orientation makes a difference is it part of the result
-        turned = any(file.reverse_truth for file in load_folder(folder))
-        orientation = plan.orientation if turned else ""
+    for item in data:
+        files = _readings(item, plan.orientation)[: plan.max_files]
         for name in plan.all_methods:
-            method = method_for(name, folder.name, plan.overrides)
+            method = method_for(name, item.name, plan.overrides)
             seeds = dict.fromkeys(plan.seeds) if method.seeded else (None,)
             jobs += [
-                Job(folder.name, orientation, file, method, seed, plan.max_rows)
-                for file in files[: plan.max_files]
+                Job(item.name, readings, method, seed, plan.max_rows)
+                for readings in files
                 for seed in seeds
             ]
     return jobs
 
 
-def run_job(job: Job) -> Row:
-    """Run one job; whatever goes wrong becomes part of its row."""
-    row = job.label()
+def _data_set(item: str | Path | Drawn) -> Path | Drawn:
+    return item if isinstance(item, Drawn) else Path(item).expanduser().resolve()
+
+
+def _readings(item: Path | Drawn, orientation: Orientation | Both) -> list[tuple[DataFile, ...]]:
+    """List the files of a data set, each with every truth to compare with."""
+    if isinstance(item, Drawn):
+        return [(file,) for file in item.files]
+    wanted = get_args(Orientation) if orientation == "both" else (orientation,)
+    read = [load_folder(item, orientation=one) for one in wanted]
+    return [tuple(dict.fromkeys(same_series)) for same_series in zip(*read, strict=True)]
+
+
+def run_job(job: Job) -> Done:
+    """Run one job; whatever goes wrong becomes part of its rows."""
+    rows, graph = job.labels(), None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         try:
-            measured = as_row(_measure(job))
-            row |= {name: text for name, text in measured.items() if text}
+            measured, graph = _measure(job)
+            for row, figures in zip(rows, measured, strict=True):
+                row.update({name: text for name, text in as_row(figures).items() if text})
         except Exception as error:  # one bad file must not end a long benchmark
-            row["error"] = " ".join(f"{type(error).__name__}: {error}".split())
+            for row in rows:
+                row["error"] = " ".join(f"{type(error).__name__}: {error}".split())
     notes = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
-    row["warning"] = "; ".join(dict.fromkeys(notes))
-    return row
+    for row in rows:
+        row["warning"] = "; ".join(dict.fromkeys(notes))
+    return Done(job, rows, graph)
 
 
-def _run_all(jobs: list[Job], n_jobs: int) -> Iterator[Row]:
-    """Yield the row of every job as it comes, not in order."""
+def _run_all(jobs: list[Job], n_jobs: int) -> Iterator[Done]:
+    """Yield what every job gave as it comes, not in order."""
     from joblib import Parallel, delayed
 
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     yield from parallel(delayed(run_job)(job) for job in jobs)
 
 
-def _measure(job: Job) -> dict[str, object]:
-    made = job.file.load()
-    series = made.series.head(job.max_rows)
+def _measure(job: Job) -> tuple[list[dict[str, object]], str]:
+    """Fit once, compare with every truth."""
+    series = _usable(job.file.load().series.head(job.max_rows), job.method)
     model = job.method.build(job.seed)
     if job.method.seeded:
         warm_up()
-    with one_thread() if job.method.seeded else nullcontext():
+    with one_thread():
+        forget_peak()
         started = time.perf_counter()
         model.fit(series)
         seconds = time.perf_counter() - started
     history = getattr(model, "history_", None)
     if history is not None and history.stopped == "interrupted":
         raise KeyboardInterrupt  # half a training is no result: end the benchmark instead
-    return {
+    about = {
         "n_series": series.n_series,
         "n_slots": series.n_slots,
-        **evaluate(model.graph_, made.truth, model.edge_scores_).to_dict(),
         "seconds": round(seconds, 4),
+        "peak_gb": round(peak_gb(), 3),
         "epochs": None if history is None else len(history.epochs),
         "stopped": None if history is None else history.stopped,
     }
+    truths = [reading.load().truth for reading in job.readings]
+    return [{**about, **_figures(model, truth)} for truth in truths], model.graph_.to_json()
 
 
-def _data_fingerprint(file: BenchmarkFile, max_rows: int | None) -> str:
-    """Name the content of series and truth, and the way the truth is read."""
-    digest = hashlib.sha256(b"reversed" if file.reverse_truth else b"")
-    if max_rows is not None:
-        digest.update(str(max_rows).encode())
-    for path in (file.series_path, file.truth_path):
-        try:
-            content = path.read_bytes()
-        except OSError:
-            content = b""  # the job itself will say what is wrong
-        digest.update(hashlib.sha256(content).digest())
-    return digest.hexdigest()[:12]
+def _usable(series: SeriesTable, method: Method) -> SeriesTable:
+    """Draw straight lines through the holes for a method that takes none."""
+    if method.takes_missing or not series.missing.any():
+        return series
+    # a straight line has two ends: beyond the last value, the mean
+    return impute(impute(series, "interpolate"), "mean")
+
+
+def _figures(model: Any, truth: CausalGraph) -> dict[str, object]:
+    figures: dict[str, object] = dict(evaluate(model.graph_, truth, model.edge_scores_).to_dict())
+    parity = getattr(model, "parity_graph_", None)
+    if parity is not None:
+        same = evaluate(parity, truth).to_dict()
+        figures |= {name: same[name.removeprefix("parity_")] for name in PARITY}
+    return figures
 
 
 def _described(methods: Iterator[Method]) -> dict[str, object]:

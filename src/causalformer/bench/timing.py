@@ -7,16 +7,18 @@ from functools import cache
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one core while it lasts.
+    """Let torch and numpy compute on one core while it lasts.
 
     Jobs that run side by side do not fight for cores then, and seconds mean the same everywhere.
     """
     import torch
+    from threadpoolctl import threadpool_limits
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with threadpool_limits(1):
+            yield
     finally:
         torch.set_num_threads(before)
 

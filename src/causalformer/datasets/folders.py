@@ -1,5 +1,6 @@
 """Benchmark folders: several data files with the truth beside them."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +28,31 @@ class BenchmarkFile:
         The series.
     truth_path : Path
         The true edges, ``cause,effect,lag``.
-    reverse_truth : bool
-        Whether `load` turns every edge round.
+    orientation : {"netsim", "as-published", ""}
+        For a file of the fMRI benchmark, how its truth is read; see `load_folder`.
     """
 
     name: str
     series_path: Path
     truth_path: Path
-    reverse_truth: bool = False
+    orientation: Orientation | Literal[""] = ""
+
+    @property
+    def reverse_truth(self) -> bool:
+        """Whether `load` turns every edge round."""
+        return self.orientation == "netsim"
+
+    @property
+    def fingerprint(self) -> str:
+        """A name of the content of series and truth, and of the way the truth is read."""
+        digest = hashlib.sha256(b"reversed" if self.reverse_truth else b"")
+        for path in (self.series_path, self.truth_path):
+            try:
+                content = path.read_bytes()
+            except OSError:
+                content = b""  # `load` will say what is wrong
+            digest.update(hashlib.sha256(content).digest())
+        return digest.hexdigest()[:12]
 
     def load(self) -> Generated:
         """Read the series and their graph."""
@@ -109,9 +127,8 @@ def load_folder(
     own_truth = all(truth.stem.lower() != "truth" for _, truth in files)
     if fmri is None:
         fmri = own_truth and "fmri" in folder.resolve().name.lower()
-    reverse = fmri and orientation == "netsim"
     return tuple(
-        BenchmarkFile(series.stem, series, truth, reverse)
+        BenchmarkFile(series.stem, series, truth, orientation if fmri else "")
         for series, truth in sorted(files, key=lambda pair: _natural_order(pair[0].name))
     )
 

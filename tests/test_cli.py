@@ -644,12 +644,40 @@ def test_bench_writes_a_table_with_the_reference_rows(tmp_path):
     assert done.exit_code == 0, done.output
     assert "4 of 4: fork/data_0 paper" in done.stderr
     assert "sample standard deviation" in done.stdout
-    assert names_in(tmp_path / "out") == {"results.csv", "table.md", "environment.json"}
+    assert names_in(tmp_path / "out") == {
+        *("results.csv", "results.parquet", "table.md", "environment.json", "graphs"),
+        *("methods.md", "methods.tex", "comparison.md", "f1-against-time.png", "heat-map.png"),
+    }
     table = (tmp_path / "out" / "table.md").read_text()
     assert all(f"| {name} | 1 |" in table for name in ("self-loops", "var", "paper"))
     again = run("bench", tmp_path / "fork", *options, "--out", tmp_path / "out", "--json")
     assert again.stderr == ""
     assert [row["method"] for row in json.loads(again.stdout)] == ["self-loops", "var", "paper"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "--suite"),
+        (["fork", "--suite", "paper"], "not both"),
+        (["--suite", "paper"], "--data"),
+        (["--suite", "paper", "--data", "nowhere"], "nowhere"),
+        (["--suite", "sst"], "--data"),
+        (["--suite", "generated", "--methods", "nonsense"], "nonsense"),
+    ],
+)
+def test_bench_names_what_is_wrong_with_a_suite(tmp_path, words, named):
+    done = run("bench", *words, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert named in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_bench_runs_a_suite_that_is_drawn(tmp_path):
+    words = ["--suite", "scaling", "--quick", "--methods", "var", "--out", tmp_path]
+    done = run("bench", *words)
+    assert done.exit_code == 0, done.output
+    assert "| var |" in (tmp_path / "scaling.md").read_text()
 
 
 def test_bench_reports_failures_and_goes_on(tmp_path):

@@ -69,6 +69,10 @@ def reference(predicted, truth, scores=None):
 
     exact = [found[q][0] in true[q] for q in pairs if found[q] and true[q]]
     result["pod"] = np.mean(exact) if exact else math.nan
+    exact = [
+        found[c, e][0] in true[c, e] for c, e in pairs if c != e and found[c, e] and true[c, e]
+    ]
+    result["off_diagonal_pod"] = np.mean(exact) if exact else math.nan
 
     reached = {}
     for c, e in pairs:
@@ -116,6 +120,13 @@ def test_every_figure_equals_the_slow_reference(predicted, truth, values):
 
 
 # -------------------------------------------------------------------- by hand
+
+
+def test_a_method_without_lags_is_not_judged_by_lags():
+    found = CausalGraph(NAMES, LOOPS, {"lags": False})
+    metrics = evaluate(found, DIAMOND)
+    assert metrics.f1 == pytest.approx(2 / 3)
+    assert all(math.isnan(f) for f in (metrics.pod, metrics.paper_pod, metrics.window_f1))
 
 
 def test_self_loops_alone_look_good_on_the_diamond():

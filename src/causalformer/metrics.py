@@ -8,8 +8,9 @@ Conventions used throughout:
   self-loops, stand beside those that include them.
 * Precision, recall and F1 with a denominator of zero are 0, also if truth and prediction are
   both empty: an empty graph earns nothing. ``shd`` tells that case apart (it is 0).
-* ``pod`` and ``paper_pod`` are NaN if there is no pair to be judged. They and the figures of the
-  window graph are NaN, too, for a method without lags (``metadata["lags"]`` is False).
+* ``pod``, ``off_diagonal_pod`` and ``paper_pod`` are NaN if there is no pair to be judged. They
+  and the figures of the window graph are NaN, too, for a method without lags
+  (``metadata["lags"]`` is False).
 * Areas under curves are NaN without scores, if one of the two classes is missing, or if a
   score that they need is NaN.
 """
@@ -46,6 +47,8 @@ class Metrics:
         Precision of delay: share of the correct pairs (self-loops included) whose lag is one of
         the true lags. If a pair is predicted at several lags, the one with the highest score
         counts.
+    off_diagonal_pod : float
+        The same over the edges between two series: the lag of a self-loop is easily told.
     paper_f1 : float
         Compatibility with published figures only: as `f1`, but a predicted pair also counts as
         correct if the truth leads from cause to effect in two steps. What was missed is still
@@ -76,6 +79,7 @@ class Metrics:
     window_recall: float
     window_f1: float
     pod: float
+    off_diagonal_pod: float
     paper_f1: float
     paper_pod: float
     shd: int
@@ -129,9 +133,11 @@ def evaluate(
     crossing = _agreement(_crossing(found), _crossing(true))
     window = _agreement(_triples(found), _triples(true))
     areas = {} if scores is None else _areas(predicted.names, true, scores)
-    pod, paper_pod = _exact_share(chosen, true), _exact_share(chosen, _short(_with_indirect(true)))
+    between = {pair: lags for pair, lags in true.items() if pair[0] != pair[1]}
+    judged = (true, between, _short(_with_indirect(true)))
+    pod, off_diagonal_pod, paper_pod = (_exact_share(chosen, delays) for delays in judged)
     if predicted.metadata.get("lags") is False:
-        window, pod, paper_pod = (math.nan,) * 3, math.nan, math.nan
+        window, pod, off_diagonal_pod, paper_pod = (math.nan,) * 3, math.nan, math.nan, math.nan
     return Metrics(
         precision=summary[0],
         recall=summary[1],
@@ -143,6 +149,7 @@ def evaluate(
         window_recall=window[1],
         window_f1=window[2],
         pod=pod,
+        off_diagonal_pod=off_diagonal_pod,
         paper_f1=_paper_f1(found.keys(), true),
         paper_pod=paper_pod,
         shd=_structural_hamming_distance(_crossing(found), _crossing(true)),

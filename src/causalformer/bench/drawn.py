@@ -3,8 +3,16 @@
 import hashlib
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from causalformer.datasets import Generated
+
+Pattern: TypeAlias = Literal["random", "blocks"]
+
+_BLOCK = 20
 
 
 @dataclass(frozen=True)
@@ -43,3 +51,22 @@ class Drawn:
 
     name: str
     files: tuple[DrawnFile, ...]
+
+
+def with_holes(
+    values: NDArray[np.float64], share: float, pattern: Pattern, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Remove a share of ``values[slot, series]``: single ones, or blocks of each series.
+
+    Examples
+    --------
+    >>> x = with_holes(np.zeros((1000, 2)), 0.3, "blocks", np.random.default_rng(0))
+    >>> np.isnan(x).mean(axis=0).round(1)
+    array([0.3, 0.3])
+    """
+    holes = rng.random(values.shape) < share
+    if pattern == "blocks":
+        n_blocks = -(-len(values) // _BLOCK)
+        chosen = [rng.permutation(n_blocks) < round(share * n_blocks) for _ in values.T]
+        holes = np.repeat(np.stack(chosen, axis=1), _BLOCK, axis=0)[: len(values)]
+    return np.where(holes, np.nan, values)

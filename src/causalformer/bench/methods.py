@@ -3,12 +3,18 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from causalformer import baselines
 from causalformer.baselines import METHODS
+from causalformer.bench.ablations import (
+    BY_RELEVANCE,
+    DEFAULT_ABLATIONS,
+    PAPER_ABLATIONS,
+    ByRelevance,
+)
 from causalformer.config import DEFAULT, PRESETS, resolve_settings
 from causalformer.errors import SettingsError
 
@@ -17,6 +23,9 @@ REFERENCES: Final = ("self-loops", "var")
 
 PAPER: Final = "paper"
 """Stands for the preset that belongs to a folder."""
+
+COMPARED: Final = (*METHODS, PAPER, DEFAULT)
+"""Every method of the comparison, ``"all"`` for short."""
 
 PRESET_OF_FOLDER: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -83,10 +92,13 @@ class Method:
     @property
     def kind(self) -> str:
         """What is run, whatever it is called: one of `METHODS`, or ``"causalformer"``."""
-        return self.name if self.preset is None else "causalformer"
+        plain = self.preset is None or self.name == BY_RELEVANCE
+        return self.name if plain else "causalformer"
 
     def build(self, seed: int | None) -> Any:
         """Make an estimator that has not been fitted."""
+        if self.name == BY_RELEVANCE:
+            return ByRelevance(dict(self.settings), seed or 0)
         if self.preset is not None:
             from causalformer.estimator import CausalFormer
 
@@ -109,7 +121,7 @@ def method_names() -> tuple[str, ...]:
     >>> method_names()[:2]
     ('self-loops', 'var')
     """
-    return (*METHODS, DEFAULT, PAPER, *PRESETS)
+    return (*COMPARED, *PRESETS, *PAPER_ABLATIONS, *DEFAULT_ABLATIONS, BY_RELEVANCE)
 
 
 def _baseline(name: str) -> Any:
@@ -142,10 +154,14 @@ def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = Non
     """
     if name in METHODS:
         return Method(name, _baseline(name)().get_params())
-    if name == DEFAULT:
+    if name in PAPER_ABLATIONS:
+        changed = {**(overrides or {}), **PAPER_ABLATIONS[name]}
+        return replace(method_for(PAPER, folder, changed), name=name)
+    if name in (DEFAULT, BY_RELEVANCE, *DEFAULT_ABLATIONS):
         from causalformer.default import DefaultOptions
 
-        settings = resolve_settings(DEFAULT, overrides).model_dump()
+        changed = {**(overrides or {}), **DEFAULT_ABLATIONS.get(name, {})}
+        settings = resolve_settings(DEFAULT, changed).model_dump()
         return Method(name, settings, DEFAULT, asdict(DefaultOptions()))
     if name == PAPER:
         preset = PRESET_OF_FOLDER.get(folder.lower())

@@ -10,11 +10,11 @@ import argparse
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from causalformer.bench.drawn import Pattern, with_holes
 from causalformer.bench.environment import write_environment
 from causalformer.bench.tables import markdown
 from causalformer.datasets.folders import BenchmarkFile, load_folder
@@ -22,9 +22,6 @@ from causalformer.files import write_text
 
 FOLDERS = ("diamond", "mediator", "v_structure", "fork", "lorenz96")
 SHARES = (0.0, 0.1, 0.3, 0.5)
-Pattern = Literal["random", "blocks"]
-
-_BLOCK = 20
 
 
 @dataclass(frozen=True)
@@ -40,25 +37,6 @@ class Outcome:
     off_diagonal_f1: float
     pod: float
     seconds: float
-
-
-def with_holes(
-    values: NDArray[np.float64], share: float, pattern: Pattern, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Remove a share of ``values[slot, series]``: single ones, or blocks of each series.
-
-    Examples
-    --------
-    >>> x = with_holes(np.zeros((1000, 2)), 0.3, "blocks", np.random.default_rng(0))
-    >>> np.isnan(x).mean(axis=0).round(1)
-    array([0.3, 0.3])
-    """
-    holes = rng.random(values.shape) < share
-    if pattern == "blocks":
-        n_blocks = -(-len(values) // _BLOCK)
-        chosen = [rng.permutation(n_blocks) < round(share * n_blocks) for _ in values.T]
-        holes = np.repeat(np.stack(chosen, axis=1), _BLOCK, axis=0)[: len(values)]
-    return np.where(holes, np.nan, values)
 
 
 def run(folder: str, file: BenchmarkFile, share: float, pattern: Pattern) -> list[Outcome]:

@@ -4,6 +4,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -124,7 +126,7 @@ class Done:
 
 
 def run_bench(
-    plan: BenchPlan,
+    plan: BenchPlan | Sequence[BenchPlan],
     out: str | Path,
     *,
     n_jobs: int = 1,
@@ -139,8 +141,8 @@ def run_bench(
 
     Parameters
     ----------
-    plan : BenchPlan
-        What to run.
+    plan : BenchPlan, or several
+        What to run; a job that several plans name is run once.
     out : str or Path
         Folder for ``results.csv``, ``table.md``, ``environment.json`` and the graphs found. Rows of
         other plans that it already holds stay and are part of the table.
@@ -167,14 +169,16 @@ def run_bench(
     """
     if n_jobs == 0 or n_jobs < -1:
         raise SettingsError(f"n_jobs is {n_jobs}; choose at least 1, or -1 for one per core")
-    jobs = plan_jobs(plan)
+    started = time.perf_counter()
+    jobs = plan_jobs(*([plan] if isinstance(plan, BenchPlan) else plan))
     results = ResultFile(Path(out) / "results.csv")
-    write_environment(
+    environment = partial(
+        write_environment,
         Path(out) / "environment.json",
-        seeds=list(plan.seeds),
         n_jobs=n_jobs,
         methods=_described(job.method for job in jobs),
     )
+    environment()
     if fresh:
         results.drop(label for job in jobs for label in job.labels())
     waiting = [job for job in jobs if not all(map(results.has, job.labels()))]
@@ -187,6 +191,8 @@ def run_bench(
             on_result(number, len(waiting), done.rows[0])
     frame = results.frame()
     write_text(Path(out) / "table.md", bench_markdown(frame))
+    wall_seconds = round(time.perf_counter() - started, 1)
+    environment(last_run={"jobs": len(waiting), "of": len(jobs), "wall_seconds": wall_seconds})
     return frame
 
 
@@ -196,33 +202,38 @@ def graph_path(out: str | Path, job: Job) -> Path:
     return Path(out) / "graphs" / job.folder / job.file.name / f"{job.method.name}{seed}.json"
 
 
-def plan_jobs(plan: BenchPlan) -> list[Job]:
-    """List the jobs of a plan; wrong names and missing folders are found here."""
+def plan_jobs(*plans: BenchPlan) -> list[Job]:
+    """List the jobs of plans, each once; wrong names and missing folders are found here."""
+    jobs = {}
+    for plan in plans:
+        _check(plan)
+        data = list(dict.fromkeys(_data_set(item) for item in plan.folders))
+        names = [item.name for item in data]
+        if len(set(names)) < len(names):
+            raise SettingsError(f"folders must have different names, not {', '.join(names)}")
+        for item in data:
+            files = _readings(item, plan.orientation)[: plan.max_files]
+            for name in plan.all_methods:
+                method = method_for(name, item.name, plan.overrides)
+                seeds = dict.fromkeys(plan.seeds) if method.seeded else (None,)
+                for readings, seed in product(files, seeds):
+                    job = Job(item.name, readings, method, seed, plan.max_rows)
+                    jobs[item.name, readings, name, seed] = job
+    return list(jobs.values())
+
+
+def _check(plan: BenchPlan) -> None:
     if not plan.seeds or min(plan.seeds) < 0:
         raise SettingsError(f"seeds are {list(plan.seeds)}; give whole numbers from 0")
     if plan.max_files is not None and plan.max_files < 1:
         raise SettingsError(f"files is {plan.max_files}; choose at least 1")
     if plan.max_rows is not None and plan.max_rows < 1:
         raise SettingsError(f"rows is {plan.max_rows}; choose at least 1")
-    if plan.orientation not in (*get_args(Orientation), "both"):
-        choices = ", ".join((*get_args(Orientation), "both"))
-        raise SettingsError(f"orientation is {plan.orientation!r}; choose among {choices}")
-    data = list(dict.fromkeys(_data_set(item) for item in plan.folders))
-    names = [item.name for item in data]
-    if len(set(names)) < len(names):
-        raise SettingsError(f"folders must have different names, not {', '.join(names)}")
-    jobs = []
-    for item in data:
-        files = _readings(item, plan.orientation)[: plan.max_files]
-        for name in plan.all_methods:
-            method = method_for(name, item.name, plan.overrides)
-            seeds = dict.fromkeys(plan.seeds) if method.seeded else (None,)
-            jobs += [
-                Job(item.name, readings, method, seed, plan.max_rows)
-                for readings in files
-                for seed in seeds
-            ]
-    return jobs
+    choices = (*get_args(Orientation), "both")
+    if plan.orientation not in choices:
+        raise SettingsError(
+            f"orientation is {plan.orientation!r}; choose among {', '.join(choices)}"
+        )
 
 
 def _data_set(item: str | Path | Drawn) -> Path | Drawn:

@@ -12,18 +12,24 @@ MEASURES: Final = {
     "f1": "F1",
     "off_diagonal_f1": "F1 off diagonal",
     "pod": "PoD strict",
+    "off_diagonal_pod": "PoD off diagonal",
     "paper_pod": "PoD paper",
     "paper_f1": "F1′ paper",
     "off_diagonal_auroc": "AUROC off diagonal",
+    "parity_f1": "F1 by k-means",
+    "parity_off_diagonal_f1": "off diagonal by k-means",
     "seconds": "seconds",
+    "peak_gb": "peak GB",
 }
 """The columns of ``results.csv`` that the table shows, with their headings."""
 
 NOTE: Final = (
     "Mean ± sample standard deviation (n − 1) over the files of a folder, each file first averaged "
     "over its seeds; – where no file has the figure. F1 counts self-loops: the method self-loops "
-    "shows what they alone are worth; figures off the diagonal leave them out. Seconds are the "
-    "wall time of one fit on one core."
+    "shows what they alone are worth; figures off the diagonal leave them out. By k-means: the "
+    "graph that the paper's rule (two classes per effect, the higher one kept) reads from a "
+    "method's scores. Seconds are the wall time of one fit on one core; peak memory includes the "
+    "libraries."
 )
 
 _GROUP = ["folder", "orientation", "method"]

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,47 +21,77 @@ class Orientation(StrEnum):
     AS_PUBLISHED = "as-published"
 
 
+class Suite(StrEnum):
+    """Data that the benchmark knows by name."""
+
+    PAPER = "paper"
+    SST = "sst"
+    GENERATED = "generated"
+    SCALING = "scaling"
+
+
 def bench(
+    out: Annotated[Path, typer.Option(help="Folder for results.csv, tables and pictures.")],
     folders: Annotated[
-        list[Path], typer.Argument(help="Folders of data files with their truth beside them.")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for results.csv and table.md.")],
+        list[Path] | None,
+        typer.Argument(help="Folders of data files with their truth beside them."),
+    ] = None,
+    suite: Annotated[
+        Suite | None, typer.Option(help="Run a whole suite in place of single folders.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="For the suites 'paper' and 'sst': the folder of the data.")
+    ] = None,
     methods: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Comma list: 'default', 'paper' (the preset that belongs to a folder) or names of "
-            "presets. 'self-loops' and 'var' always run."
+            help="Comma list: 'default', 'paper' (the preset that belongs to a folder), names of "
+            "presets or other methods, or 'all'. 'self-loops' and 'var' always run.  "
+            "[default: default; in a suite: all]",
+            show_default=False,
         ),
-    ] = "default",
+    ] = None,
     seed: Annotated[list[str] | None, typer.Option(help="Seeds; comma list or repeated.")] = None,
     orientation: Annotated[
-        Orientation, typer.Option(help="How the truth of an fMRI folder is read.")
-    ] = Orientation.NETSIM,
+        Orientation | None,
+        typer.Option(help="How the truth of an fMRI folder is read; suite 'paper': both."),
+    ] = None,
     n_jobs: Annotated[int, typer.Option(help="Jobs at the same time; -1: one per core.")] = 1,
     files: Annotated[int | None, typer.Option(min=1, help="Only the first N files each.")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="Only the first N rows each.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small part of a suite, for a first look.")
+    ] = False,
     set_: SetOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run finished jobs again, too.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare methods on benchmark folders.
+    """Compare methods on benchmark folders, or run a whole suite.
 
     A graph of self-loops and a VAR F-test are always among them. What is finished is kept: the
     same command goes on after Ctrl-C or a crash.
     """
+    from causalformer.bench.report import write_paper_report, write_report, write_scaling_report
     from causalformer.bench.runner import BenchPlan, run_bench
+    from causalformer.bench.suites import SUITES, expanded
     from causalformer.bench.tables import bench_table, summarise
 
-    plan = BenchPlan(
-        folders=folders,
-        methods=[name.strip() for name in methods.split(",") if name.strip()],
-        seeds=_seeds(seed),
-        orientation=orientation.value,
-        max_files=files,
-        max_rows=rows,
-        overrides=key_values(set_),
-    )
+    if (suite is None) == (not folders):
+        raise SettingsError("name folders with data and truth, or a --suite, and not both")
+    chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
+    if suite is Suite.SST:
+        _run_sst(data, out, chosen, quick=quick, quiet=quiet)
+        return
+    if suite is None:
+        plans = [BenchPlan(folders=folders or [], methods=expanded(chosen or ["default"]))]
+    else:
+        plans = SUITES[suite](data, chosen or ["all"], quick=quick)
+    changes: dict[str, Any] = {"seeds": _seeds(seed), "overrides": key_values(set_)}
+    changes |= {"max_files": files} if files else {}
+    changes |= {"max_rows": rows} if rows else {}
+    changes |= {"orientation": orientation.value} if orientation else {}
+    plans = [replace(plan, **changes) for plan in plans]
     failures: list[str] = []
 
     def report(done: int, total: int, row: Mapping[str, str]) -> None:
@@ -71,14 +102,25 @@ def bench(
             state = row["error"] or f"F1 {float(row['f1']):.2f}, {float(row['seconds']):.1f} s"
             say(f"{done} of {total}", f"{name}: {state}")
 
-    results = run_bench(plan, out, n_jobs=n_jobs, fresh=fresh, on_result=report)
+    results = run_bench(plans, out, n_jobs=n_jobs, fresh=fresh, on_result=report)
+    write_report(results, out)
+    if suite is Suite.PAPER:
+        write_paper_report(results, plans[0], out)
+    if suite is Suite.SCALING:
+        write_scaling_report(results, out)
     if as_json:
         show_json(json.loads(summarise(results).to_json(orient="records")))
     elif not quiet:
         show(bench_table(results))
-        show(f"Every file is in {out / 'results.csv'}, the table in {out / 'table.md'}.")
+        show(f"Every file is in {out / 'results.csv'}; tables and pictures stand beside it.")
     if failures:
         say("warning", f"{len(failures)} jobs failed, the first: {failures[0]}")
+
+
+def _run_sst(
+    data: Path | None, out: Path, methods: Sequence[str], *, quick: bool, quiet: bool
+) -> None:
+    raise NotImplementedError
 
 
 def _seeds(texts: Sequence[str] | None) -> list[int]:

@@ -30,6 +30,7 @@ def make_random_system(
     noise_law: NoiseLaw = "gaussian",
     memory: tuple[float, float] = (0.2, 0.6),
     coupling: tuple[float, float] = (0.3, 0.6),
+    n_instantaneous: int = 0,
     n_hidden: int = 0,
     hidden_share: float = 0.5,
     random_state: RandomState = None,
@@ -58,6 +59,9 @@ def make_random_system(
         Range of the self-loops ``a``, below one.
     coupling : (float, float)
         Range of ``|b|``, in standard deviations of the effect's noise.
+    n_instantaneous : int
+        Straight links within a slot, lag 0, between pairs that have no other edge; they make no
+        loop. They come on top of `n_edges`.
     n_hidden : int
         Hidden common drivers: unseen series with a memory of 0.8 that enter the noise of all.
     hidden_share : float
@@ -101,6 +105,8 @@ def make_random_system(
     own = rng.uniform(*memory, size=n_series)
     x = _noise(rng, BURN_IN + n_slots, n_series, noise_law, n_hidden, hidden_share)
     scale = 1.0 / np.sqrt(1.0 - own**2)  # spread of a series that nothing else drives
+    within = _within_slot(rng, n_series, set(zip(causes, effects, strict=True)), n_instantaneous)
+    push_within = rng.uniform(*coupling, len(within)) * rng.choice((-1.0, 1.0), len(within))
     by_kind = [(k, np.flatnonzero(kind == k)) for k in np.unique(kind)]
     push = np.zeros(n_edges)
     for t in range(max_lag, len(x)):
@@ -111,9 +117,33 @@ def make_random_system(
                 np.clip(driving, -4, 4) if k < 0 else standard_link(BOUNDED_LINKS[k], driving)
             )
         x[t] += own * x[t - 1] + np.bincount(effects, strength * push, minlength=n_series)
+        for (cause, effect), size in zip(within, push_within, strict=True):
+            x[t, effect] += size * np.clip(x[t, cause] / scale[cause], -4, 4)
     edges = [(i, i, 1) for i in range(n_series) if own[i] > 0]
     edges += zip(causes.tolist(), effects.tolist(), lags.tolist(), strict=True)
+    edges += [(cause, effect, 0) for cause, effect in within]
     return generated(x[-n_slots:], edges, "random-system")
+
+
+def _within_slot(
+    rng: np.random.Generator, n_series: int, taken: set[tuple[int, int]], n_edges: int
+) -> list[tuple[int, int]]:
+    """Draw links within a slot, causes before effects in a random order of the series."""
+    order = rng.permutation(n_series).tolist() if n_edges else []  # nothing drawn for nothing
+    free = [
+        (cause, effect)
+        for place, cause in enumerate(order)
+        for effect in order[place + 1 :]
+        if (cause, effect) not in taken and (effect, cause) not in taken
+    ]
+    if n_edges > len(free):
+        raise SettingsError(
+            f"n_instantaneous is {n_edges}; only {len(free)} pairs have no edge from the past"
+        )
+    if not n_edges:
+        return []
+    chosen = rng.choice(len(free), size=n_edges, replace=False)
+    return sorted((free[i] for i in chosen), key=lambda pair: order.index(pair[1]))
 
 
 def _noise(

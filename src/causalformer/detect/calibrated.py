@@ -171,7 +171,8 @@ def gather_evidence(
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
     linear = linear_tests(samples, allowed)
     linear_p = np.exp(linear.log_p)
-    linear_counts = removal.better_than_linear < settings.linear_margin  # per effect
+    hardly_better = removal.better_than_linear < settings.linear_margin  # per effect
+    linear_counts = hardly_better & settings.linear_evidence
     p_value = np.where(linear_counts, cauchy_combination(network_p, linear_p), network_p)
     p_value = np.where(tested, p_value, 1.0)
     effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)

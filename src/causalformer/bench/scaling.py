@@ -1,0 +1,57 @@
+"""How the time of a method grows with the number of series and of slots."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from causalformer.bench.tables import markdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def scaling_markdown(results: "pd.DataFrame") -> str:
+    """Give seconds, memory and fitted exponents of every method as a Markdown document."""
+    good = results[results["error"] == ""]
+    parts = ["# Time and memory over size\n"]
+    for measure, title in (("seconds", "Seconds"), ("peak_gb", "Peak memory in GB")):
+        wide = good.pivot_table(index="method", columns="folder", values=measure, sort=False)
+        parts.append(f"## {title}\n\n{markdown(wide.reset_index())}")
+    parts.append("## Exponents of time\n")
+    parts.append(markdown(exponents(good)))
+    parts.append("Slope of log seconds over log N at the least T, and over log T at the least N.\n")
+    return "\n".join(parts)
+
+
+def exponents(results: "pd.DataFrame") -> "pd.DataFrame":
+    """Fit ``seconds = c · size^k`` for every method; NaN with fewer than two sizes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> sizes = {"n_series": [5, 10], "n_slots": 100}
+    >>> frame = pd.DataFrame({"method": "a", **sizes, "seconds": [1, 4]})
+    >>> exponents(frame)["in N"].round(3).tolist()
+    [2.0]
+    """
+    import pandas as pd
+
+    rows = []
+    for method, part in results.groupby("method", sort=False):
+        over_n = part[part["n_slots"] == part["n_slots"].min()]
+        over_t = part[part["n_series"] == part["n_series"].min()]
+        rows.append(
+            {
+                "method": method,
+                "in N": _slope(over_n["n_series"], over_n["seconds"]),
+                "in T": _slope(over_t["n_slots"], over_t["seconds"]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _slope(size: "pd.Series[float]", seconds: "pd.Series[float]") -> float:
+    if size.nunique() < 2:
+        return float("nan")
+    x, y = np.log(size.to_numpy(dtype=float)), np.log(seconds.to_numpy(dtype=float))
+    return float(np.polyfit(x, y, 1)[0])

@@ -34,11 +34,14 @@ class Findings:
         The edges by the method's own rule.
     lags : array of int, optional
         The delay of every pair, at least 1 for a series with itself; None if the method has none.
+    oriented : array of bool, optional
+        False where the direction of a pair of lag 0 is a guess; None if there is no such pair.
     """
 
     scores: FloatArray
     adjacency: NDArray[np.bool_]
     lags: NDArray[np.int64] | None = None
+    oriented: NDArray[np.bool_] | None = None
 
 
 class Baseline(BaseEstimator):  # type: ignore[misc]
@@ -121,7 +124,10 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         has_lags = found.lags is not None
         lags = found.lags if found.lags is not None else np.ones(adjacency.shape, dtype=np.int64)
         about = {"method": self.method, "lags": has_lags, "settings": self.get_params()}
-        return CausalGraph.from_arrays(self.names_, adjacency, lags, found.scores, metadata=about)
+        evidence = {} if found.oriented is None else {"oriented": found.oriented}
+        return CausalGraph.from_arrays(
+            self.names_, adjacency, lags, found.scores, metadata=about, evidence=evidence
+        )
 
 
 def at_least(option: str, value: float, least: float) -> None:

@@ -8,26 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from causalformer.bench.methods import COMPARED, PAPER, REFERENCES
+from causalformer.bench.published import F1
 from causalformer.bench.result_file import read_rows, results_frame
 from causalformer.bench.tables import summarise
+from causalformer.config import DEFAULT
 from causalformer.errors import FileFormatError
 from causalformer.files import read_text, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BEGIN: Final = "<!-- generated from benchmarks/{part}/results.csv by `make readme` -->"
+BEGIN: Final = "<!-- {part}: generated from benchmarks/{folder}/results.csv by `make readme` -->"
 END: Final = "<!-- end of the generated part -->"
-
-PUBLISHED: Final = {
-    "diamond": "0.68 ± 0.08",
-    "mediator": "0.71 ± 0.06",
-    "v_structure": "0.77 ± 0.05",
-    "fork": "0.79 ± 0.11",
-    "lorenz96": "0.69 ± 0.06",
-    "fmri": "0.66 ± 0.09",
-}
-"""F1 of the paper's Table 1."""
 
 
 def default_table(results: "pd.DataFrame") -> str:
@@ -40,7 +33,7 @@ def default_table(results: "pd.DataFrame") -> str:
         "| F1 / off the diagonal | causalformer | its lags right | VAR F-test | self-loops only |",
         "|---|---:|---:|---:|---:|",
     ]
-    for folder in PUBLISHED:
+    for folder in F1:
         ours, var, loops = (_row(summary, folder, m) for m in ("default", "var", "self-loops"))
         lags = "–" if folder == "fmri" else f"{ours['pod_mean']:.2f}"
         lines.append(f"| {folder} | **{_cell(ours)}** | {lags} | {_cell(var)} | {_cell(loops)} |")
@@ -57,16 +50,39 @@ def paper_table(results: "pd.DataFrame") -> str:
         "| F1 / off the diagonal | published | `paper-*` presets | self-loops only | VAR F-test |",
         "|---|---:|---:|---:|---:|",
     ]
-    for folder, published in PUBLISHED.items():
-        ours, loops, var = (_row(summary, folder, m) for m in ("paper", "self-loops", "var"))
+    for folder, published in F1.items():
+        ours, loops, var = (_row(summary, folder, m, "netsim") for m in (PAPER, *REFERENCES))
         spread = f"{ours['f1_mean']:.2f} ± {ours['f1_std']:.2f}"
         cells = f"{spread} / {ours['off_diagonal_f1_mean']:.2f} | {_cell(loops)} | {_cell(var)}"
-        lines.append(f"| {folder} | {published} | {cells} |")
+        lines.append(f"| {folder} | {published[PAPER]} | {cells} |")
     return "\n".join(lines)
 
 
-def _row(summary: "pd.DataFrame", folder: str, method: str) -> dict[str, Any]:
+def methods_table(results: "pd.DataFrame") -> str:
+    """Return one Markdown line per method, the best first: F1 off the diagonal, and seconds."""
+    shown = results[(results["orientation"] != "as-published") & results["method"].isin(COMPARED)]
+    summary = summarise(shown)
+    figures = summary.pivot(index="method", columns="folder", values="off_diagonal_f1_mean")[[*F1]]
+    seconds = summary.groupby("method")["seconds_mean"].mean()
+    best = figures.max()
+    lines = [
+        f"| F1 off the diagonal | {' | '.join(F1)} | mean | seconds |",
+        f"|---|{'---:|' * (len(F1) + 2)}",
+    ]
+    for method in figures.mean(axis=1).sort_values(ascending=False, kind="stable").index:
+        row = figures.loc[method]
+        cells = [f"**{v:.2f}**" if v == best[name] else f"{v:.2f}" for name, v in row.items()]
+        name = f"**{method}**" if method == DEFAULT else f"{method}"
+        time = f"{seconds[method]:.1f}" if seconds[method] >= 0.05 else "0.0"
+        lines.append(f"| {name} | {' | '.join(cells)} | {row.mean():.2f} | {time} |")
+    return "\n".join(lines)
+
+
+def _row(
+    summary: "pd.DataFrame", folder: str, method: str, other_than: str = "as-published"
+) -> dict[str, Any]:
     here = (summary["folder"] == folder) & (summary["method"] == method)
+    here &= summary["orientation"] != other_than
     (row,) = summary[here].to_dict("records")
     return {str(key): value for key, value in row.items()}
 
@@ -75,12 +91,17 @@ def _cell(row: dict[str, Any]) -> str:
     return f"{row['f1_mean']:.2f} / {row['off_diagonal_f1_mean']:.2f}"
 
 
-TABLES: Final = {"default": default_table, "paper": paper_table}
+TABLES: Final = {
+    "default": ("default", default_table),
+    "methods": ("paper", methods_table),
+    "paper": ("paper", paper_table),
+}
+"""The folder of the results and what makes a table of them, by the generated part."""
 
 
 def with_table(readme: str, part: str, table: str) -> str:
     """Replace one generated part of the README."""
-    marker = BEGIN.format(part=part)
+    marker = BEGIN.format(part=part, folder=TABLES[part][0])
     before, begin, rest = readme.partition(marker)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -92,8 +113,8 @@ def main() -> None:
     """Rewrite the README in place."""
     path, benchmarks = map(Path, sys.argv[1:])
     readme = read_text(path)
-    for part, table in TABLES.items():
-        results = results_frame(read_rows(benchmarks / part / "results.csv"))
+    for part, (folder, table) in TABLES.items():
+        results = results_frame(read_rows(benchmarks / folder / "results.csv"))
         readme = with_table(readme, part, table(results))
     write_text(path, readme)
 

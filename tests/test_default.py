@@ -166,12 +166,25 @@ class TestResult:
 
     def test_scores_are_matrices_by_name(self, fitted):
         assert set(fitted.scores_) == {
-            *("p_value", "q_value", "effect", "strength", "lag_profile", "linear_p_value"),
-            *("instantaneous_p_value", "instantaneous_q_value", "partial_correlation"),
+            *("score", "p_value", "q_value", "effect", "strength", "lag_profile"),
+            *(
+                "linear_p_value",
+                "instantaneous_p_value",
+                "instantaneous_q_value",
+                "partial_correlation",
+            ),
         }
         shapes = {name: matrix.shape for name, matrix in fitted.scores_.items()}
         assert shapes.pop("lag_profile") == (3, 3, 3)
         assert set(shapes.values()) == {(3, 3)}
+
+    def test_edge_scores_count_the_test_within_a_slot_where_that_made_edges(self):
+        noise = np.random.default_rng(0).exponential(size=(400, 3))
+        x = noise[:, 0]
+        table = {"x": x, "y": x + 0.3 * noise[:, 1], "z": noise[:, 2]}
+        scores = CausalFormer(settings=TINY).fit(table).edge_scores_
+        assert scores[0, 1] == scores.max()
+        assert scores[0, 1] > scores[1, 0]
 
     def test_edge_scores_rank_the_true_pairs_first(self, fitted):
         scores = fitted.edge_scores_.copy()

@@ -1,7 +1,7 @@
 """The default method from a table to a graph: test every cause out of sample, keep what holds."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, Self
@@ -31,7 +31,7 @@ from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
 from causalformer.errors import DataError, SettingsError
-from causalformer.explain.local import LocalExplanation, explain_slot
+from causalformer.explain.local import LocalExplanation, explain_slot, explain_slots
 from causalformer.graph import CausalGraph
 from causalformer.knowledge import PriorKnowledge
 from causalformer.model.channels import ChannelNetwork
@@ -97,7 +97,7 @@ class DefaultFit:
         """Name the results as the estimator shows them."""
         return {
             "scores_": dict(self.scores),
-            "edge_scores_": -np.log10(self.scores["p_value"]),
+            "edge_scores_": self.scores["score"],
             "diagnostics_": self.diagnostics,
         }
 
@@ -122,6 +122,13 @@ class DefaultFit:
         scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
         inner = explain_slot(self.model, scores, table.values, slot, table.names, segment)
         return inner.in_order(self.names)
+
+    def explain_many(self, table: SeriesTable, slots: Sequence[int]) -> Iterator[LocalExplanation]:
+        """Explain many slots, each with enough past in its own segment, for the price of few."""
+        table = table.select(self._inner_names)
+        scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
+        for inner in explain_slots(self.model, scores, table.values, slots, table.names):
+            yield inner.in_order(self.names)
 
     @property
     def _inner_names(self) -> list[str]:
@@ -320,6 +327,7 @@ def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
 def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
     evidence, within = found.evidence, found.within_evidence
     return {
+        "score": found.score,
         "p_value": found.p_value,
         "q_value": found.q_value,
         "effect": evidence.effect,

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -16,6 +17,7 @@ from causalformer.arrays import is_whole
 from causalformer.config import DEFAULT, DetectorSettings, resolve_settings
 from causalformer.data import SeriesTable, read_series
 from causalformer.data.imputation import Missing, impute
+from causalformer.data.windows import slots_with_past
 from causalformer.default import DefaultFit, DefaultOptions, fit_default
 from causalformer.devices import choose_device
 from causalformer.errors import DataError, SettingsError
@@ -77,10 +79,11 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     graph_ : CausalGraph
         The discovered edges, by name; by default with p-value, q-value and strength.
     scores_ : dict of arrays, or array ``[cause, effect]``
-        By default the full matrices by name: p_value, q_value, effect, strength, lag_profile and
-        more. With a preset, the causal score of every pair.
+        By default the full matrices by name: score, p_value, q_value, effect, strength,
+        lag_profile and more. With a preset, the causal score of every pair.
     edge_scores_ : array ``[cause, effect]``
-        How strongly the data speak for each pair, to rank them: ``-log10 p``, or the causal score.
+        How strongly the data speak for each pair, to rank them: ``-log10 p``, in a graph with
+        edges within a slot of the stronger test; with a preset, the causal score.
     lag_scores_ : array ``[cause, effect, lag]``
         With a preset: causal score of every lag, from 0 to the window.
     diagnostics_ : Diagnostics
@@ -171,7 +174,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         if isinstance(settings, DetectorSettings):
             self._keep(fit_default(table, options, settings, **common), table)
         else:
-            self._keep(fit_paper(table, settings, options.knowledge, **common))
+            self._keep(fit_paper(table, settings, options.knowledge, **common), table)
         return self
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
@@ -205,15 +208,65 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         LocalExplanation
             Relevances that add up to the prediction.
         """
+        fit, table = self._explained_by(), self._series("explain(at, X)", X, group)
+        return fit.explain(table, _slot(table, at))
+
+    def explain_many(
+        self, slots: Sequence[int], X: Any = None, *, group: str | None = None
+    ) -> Iterator[LocalExplanation]:
+        """Explain many slots, much faster than one by one; each needs enough past.
+
+        Parameters
+        ----------
+        slots : sequence of int
+            Row numbers.
+        X, group
+            As in `explain`.
+
+        Yields
+        ------
+        LocalExplanation
+            One per slot, in the same order.
+        """
+        fit, table = self._explained_by(), self._series("explain_many(slots, X)", X, group)
+        enough = set(slots_with_past(table.segments, fit.model.max_lag).tolist())
+        for slot in slots:
+            if slot not in enough:
+                raise DataError(
+                    f"slot {slot!r} cannot be explained: it needs {fit.model.max_lag} rows of its "
+                    "own recording before it"
+                )
+        return fit.explain_many(table, slots)
+
+    def report(self, path: str | Path, X: Any = None, *, group: str | None = None) -> Path:
+        """Write the result as one HTML page that works offline: graph, evidence, data, caveats.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        X : frame, array, path or SeriesTable, optional
+            The series; those of `fit` unless given.
+        group : str, optional
+            The column of `X` that says which recording a row belongs to.
+
+        Returns
+        -------
+        Path
+            The file, which is either whole or as it was before.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from causalformer.datasets import make_var
+        >>> model = CausalFormer(max_lag=2).fit(make_var(3, 200, random_state=0).series)
+        >>> model.report(Path(tempfile.mkdtemp()) / "report.html").name
+        'report.html'
+        """
+        from causalformer.report import write_report
+
         check_is_fitted(self, "model_")
-        if not isinstance(self._fit, DefaultFit):
-            raise SettingsError(
-                f"explain needs the default method; this model has the preset {self.preset!r}"
-            )
-        table = self._table if X is None else impute(self._same_series(X, group), self.missing)
-        if table is None:
-            raise DataError("a loaded model does not hold the series: give them as explain(at, X)")
-        return self._fit.explain(table, _slot(table, at))
+        return write_report(path, self, self._series("report(path, X)", X, group))
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to a folder: JSON and safetensors, never pickle."""
@@ -269,6 +322,28 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         known = read_knowledge(self.knowledge)
         told = {} if known == PriorKnowledge() else {"knowledge": known.to_dict()}
         return {name: _plain(getattr(self, name)) for name in names} | told
+
+    def _html_repr(self) -> str:
+        """Show what was found, in notebooks; an estimator without a graph as scikit-learn does."""
+        if not hasattr(self, "graph_"):
+            return str(super()._html_repr())
+        return f"<p><code>{escape(repr(self))}</code></p>{self.graph_._repr_html_()}"
+
+    def _explained_by(self) -> DefaultFit:
+        check_is_fitted(self, "model_")
+        if not isinstance(self._fit, DefaultFit):
+            raise SettingsError(
+                f"explain needs the default method; this model has the preset {self.preset!r}"
+            )
+        return self._fit
+
+    def _series(self, call: str, X: Any, group: str | None) -> SeriesTable:
+        """Give the series of `X`, or those of `fit`."""
+        if X is not None:
+            return impute(self._same_series(X, group), self.missing)
+        if self._table is None:
+            raise DataError(f"a loaded model does not hold the series: give them as {call}")
+        return self._table
 
     def _same_series(self, X: Any, group: str | None) -> SeriesTable:
         table = read_series(X, group=group)

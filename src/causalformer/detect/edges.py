@@ -48,6 +48,23 @@ class FoundEdges:
     evidence: Evidence
     within_evidence: InstantaneousEvidence
 
+    @property
+    def score(self) -> FloatArray:
+        """How strongly the data speak for each pair ``[cause, effect]``: ``-log10 p``.
+
+        In a graph with edges within a slot their test counts, too, in each direction by how likely
+        that is.
+        """
+        from scipy.stats import norm
+
+        score = -np.log10(self.p_value)
+        if not self.within.any():
+            return score
+        within = self.within_evidence
+        inside = -np.log10(np.maximum(within.p_value, 1e-300)) * norm.cdf(within.direction)
+        np.fill_diagonal(inside, 0.0)
+        return np.maximum(score, inside)
+
     def edges(self, names: tuple[str, ...], frequency: FloatArray | None) -> tuple[Edge, ...]:
         """Name the edges; the score is ``-log10 p``."""
         strength, profile = self.evidence.strength, self.evidence.lag_profile

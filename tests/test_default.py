@@ -182,9 +182,14 @@ class TestResult:
         noise = np.random.default_rng(0).exponential(size=(400, 3))
         x = noise[:, 0]
         table = {"x": x, "y": x + 0.3 * noise[:, 1], "z": noise[:, 2]}
-        scores = CausalFormer(settings=TINY).fit(table).edge_scores_
-        assert scores[0, 1] == scores.max()
-        assert scores[0, 1] > scores[1, 0]
+        model = CausalFormer(settings=TINY).fit(table)
+        (edge,) = model.graph_
+        assert edge.lag == 0
+        scores = model.edge_scores_.copy()
+        assert np.unravel_index(scores.argmax(), scores.shape) == tuple(
+            "xyz".index(end) for end in (edge.cause, edge.effect)
+        )
+        assert min(scores[0, 1], scores[1, 0]) > 10 * max(scores[2].max(), scores[:, 2].max())
 
     def test_edge_scores_rank_the_true_pairs_first(self, fitted):
         scores = fitted.edge_scores_.copy()

@@ -14,11 +14,11 @@ def frame(*rows):
 
 
 def test_mean_and_sample_std_over_files():
-    rows = [{"file": str(i), "f1": f1, "seconds": 2.0} for i, f1 in enumerate((0.5, 0.7, 0.9))]
+    rows = [{"file": str(i), "f1": f1, "cpu_seconds": 2.0} for i, f1 in enumerate((0.5, 0.7, 0.9))]
     summary = summarise(frame(*rows)).iloc[0]
     assert summary["f1_mean"] == pytest.approx(0.7)
     assert summary["f1_std"] == pytest.approx(0.2)  # n - 1
-    assert summary["seconds_std"] == 0
+    assert summary["cpu_seconds_std"] == 0
     assert summary["n_files"] == 3
 
 

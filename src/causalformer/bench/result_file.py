@@ -30,13 +30,13 @@ NUMBERS: Final = (
     *("n_series", "n_slots", "seed"),
     *FIGURES,
     *PARITY,
-    *("seconds", "peak_gb", "epochs"),
+    *("seconds", "cpu_seconds", "peak_gb", "epochs"),
 )
 COLUMNS: Final = (
     *("folder", "orientation", "file", "n_series", "n_slots", "method", "seed"),
     *FIGURES,
     *PARITY,
-    *("seconds", "peak_gb", "epochs", "stopped", "warning", "error"),
+    *("seconds", "cpu_seconds", "peak_gb", "epochs", "stopped", "warning", "error"),
     *STAMP,
 )
 

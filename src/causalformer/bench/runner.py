@@ -283,9 +283,9 @@ def _measure(job: Job) -> tuple[list[dict[str, object]], str]:
         warm_up()
     with one_thread():
         forget_peak()
-        started = time.perf_counter()
+        started, began = time.perf_counter(), time.process_time()
         model.fit(series)
-        seconds = time.perf_counter() - started
+        seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - began
     history = getattr(model, "history_", None)
     if history is not None and history.stopped == "interrupted":
         raise KeyboardInterrupt  # half a training is no result: end the benchmark instead
@@ -293,6 +293,7 @@ def _measure(job: Job) -> tuple[list[dict[str, object]], str]:
         "n_series": series.n_series,
         "n_slots": series.n_slots,
         "seconds": round(seconds, 4),
+        "cpu_seconds": round(cpu_seconds, 4),
         "peak_gb": round(peak_gb(), 3),
         "epochs": None if history is None else len(history.epochs),
         "stopped": None if history is None else history.stopped,

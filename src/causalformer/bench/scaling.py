@@ -11,26 +11,28 @@ if TYPE_CHECKING:
 
 
 def scaling_markdown(results: "pd.DataFrame") -> str:
-    """Give seconds, memory and fitted exponents of every method as a Markdown document."""
+    """Give CPU seconds, memory and fitted exponents of every method as a Markdown document."""
     good = results[results["error"] == ""]
     parts = ["# Time and memory over size\n"]
-    for measure, title in (("seconds", "Seconds"), ("peak_gb", "Peak memory in GB")):
+    for measure, title in (("cpu_seconds", "CPU seconds"), ("peak_gb", "Peak memory in GB")):
         wide = good.pivot_table(index="method", columns="folder", values=measure, sort=False)
         parts.append(f"## {title}\n\n{markdown(wide.reset_index())}")
     parts.append("## Exponents of time\n")
     parts.append(markdown(exponents(good)))
-    parts.append("Slope of log seconds over log N at the least T, and over log T at the least N.\n")
+    parts.append(
+        "Slope of log CPU seconds over log N at the least T, and over log T at the least N.\n"
+    )
     return "\n".join(parts)
 
 
 def exponents(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Fit ``seconds = c · size^k`` for every method; NaN with fewer than two sizes.
+    """Fit ``CPU seconds = c · size^k`` for every method; NaN with fewer than two sizes.
 
     Examples
     --------
     >>> import pandas as pd
     >>> sizes = {"n_series": [5, 10], "n_slots": 100}
-    >>> frame = pd.DataFrame({"method": "a", **sizes, "seconds": [1, 4]})
+    >>> frame = pd.DataFrame({"method": "a", **sizes, "cpu_seconds": [1, 4]})
     >>> exponents(frame)["in N"].round(3).tolist()
     [2.0]
     """
@@ -43,8 +45,8 @@ def exponents(results: "pd.DataFrame") -> "pd.DataFrame":
         rows.append(
             {
                 "method": method,
-                "in N": _slope(over_n["n_series"], over_n["seconds"]),
-                "in T": _slope(over_t["n_slots"], over_t["seconds"]),
+                "in N": _slope(over_n["n_series"], over_n["cpu_seconds"]),
+                "in T": _slope(over_t["n_slots"], over_t["cpu_seconds"]),
             }
         )
     return pd.DataFrame(rows)

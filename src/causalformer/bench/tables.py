@@ -18,7 +18,7 @@ MEASURES: Final = {
     "off_diagonal_auroc": "AUROC off diagonal",
     "parity_f1": "F1 by k-means",
     "parity_off_diagonal_f1": "off diagonal by k-means",
-    "seconds": "seconds",
+    "cpu_seconds": "CPU seconds",
     "peak_gb": "peak GB",
 }
 """The columns of ``results.csv`` that the table shows, with their headings."""
@@ -28,7 +28,7 @@ NOTE: Final = (
     "over its seeds; – where no file has the figure. F1 counts self-loops: the method self-loops "
     "shows what they alone are worth; figures off the diagonal leave them out. By k-means: the "
     "graph that the paper's rule (two classes per effect, the higher one kept) reads from a "
-    "method's scores. Seconds are the wall time of one fit on one core; peak memory includes the "
+    "method's scores. CPU seconds are those of one fit on one core; peak memory includes the "
     "libraries."
 )
 
@@ -143,7 +143,7 @@ def _folders(results: "pd.DataFrame") -> list[tuple[str, list[tuple[str, ...]]]]
 def _spread(mean: float, std: float, measure: str) -> str:
     if mean != mean:
         return "–"
-    digits = 3 if measure == "seconds" and mean < 1 else 1 if measure == "seconds" else 2
+    digits = 3 if measure == "cpu_seconds" and mean < 1 else 1 if measure == "cpu_seconds" else 2
     return f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std == std else "")
 
 

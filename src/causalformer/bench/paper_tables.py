@@ -128,7 +128,11 @@ def _ablation(results: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _default_parts(results: "pd.DataFrame", measure: str) -> "pd.DataFrame":
-    files = _by_folder(results[results["method"].isin(_DEFAULT_PARTS)], measure)
+    rows = results[
+        results["method"].isin(_DEFAULT_PARTS) & (results["orientation"] != "as-published")
+    ]
+    n_variants = rows.groupby(["folder", "file"])["method"].transform("nunique")
+    files = _by_folder(rows[n_variants == n_variants.max()], measure)  # files that all have run on
     if measure == "pod":
         files = files.drop(index="fmri", errors="ignore")
     present = [name for name in _DEFAULT_PARTS if name in files]

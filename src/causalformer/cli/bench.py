@@ -81,7 +81,7 @@ def bench(
         raise SettingsError("name folders with data and truth, or a --suite, and not both")
     chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
     if suite is Suite.SST:
-        _run_sst(data, out, chosen, quick=quick, quiet=quiet)
+        _run_sst(data, out, chosen, _seeds(seed)[0], quick=quick, quiet=quiet)
         return
     if suite is None:
         plans = [BenchPlan(folders=folders or [], methods=expanded(chosen or ["default"]))]
@@ -118,9 +118,22 @@ def bench(
 
 
 def _run_sst(
-    data: Path | None, out: Path, methods: Sequence[str], *, quick: bool, quiet: bool
+    data: Path | None, out: Path, methods: Sequence[str], seed: int, *, quick: bool, quiet: bool
 ) -> None:
-    raise NotImplementedError
+    from causalformer.bench.sst import run_sst
+
+    if data is None:
+        raise SettingsError("the suite 'sst' needs --data, the folder that holds sst/*.nc")
+    run_sst(
+        data / "sst",
+        out,
+        ("paper", "default") if "all" in (methods or ["all"]) else methods,
+        quick=quick,
+        seed=seed,
+        on_step=(lambda _: None) if quiet else (lambda text: say("sst", text)),
+    )
+    if not quiet:
+        show(f"Counts and what they mean are in {out / 'table.md'}; maps stand beside it.")
 
 
 def _seeds(texts: Sequence[str] | None) -> list[int]:

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test soak lint setup bench-paper bench-default bench-short bench-generated bench-missing bench-speed readme clean
+.PHONY: demo test docs soak lint setup bench-paper bench-default bench-short bench-generated bench-missing bench-speed readme clean
 
 setup: $(READY)
 
@@ -24,6 +24,12 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest
+	$(MAKE) docs
+
+# The documentation, with every script of the gallery run; needs no network. Open build/docs/index.html
+docs: $(READY)
+	$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going \
+	  --doctree-dir build/doctrees docs build/docs
 
 # Kills, full disks, damaged files and strange frames, for longer: make soak SOAK="--seconds 3600"
 SOAK ?= --rounds 25 --examples 1000

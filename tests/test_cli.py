@@ -30,7 +30,7 @@ TINY = [
 ONE_CORE = {**os.environ, "OMP_NUM_THREADS": "1"}
 RESULTS = {
     *("graph.json", "edges.csv", "graph.graphml", "graph.dot", "graph.png"),
-    *("scores.csv", "run.json"),
+    *("scores.csv", "run.json", "report.html"),
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from causalformer._version import __version__
@@ -29,6 +30,11 @@ from causalformer.training import CheckpointFile, Epoch
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+    from causalformer.graph import CausalGraph
+    from causalformer.plot import Ground
+    from causalformer.plot.kinds import ModelKind
 
 
 class CausalFormer(BaseEstimator):  # type: ignore[misc]
@@ -238,6 +244,63 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
                 )
         return fit.explain_many(table, slots)
 
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        kind: "ModelKind" = "summary",
+        truth: "CausalGraph | None" = None,
+        evidence: str = "score",
+        places: Mapping[str, tuple[float, float]] | None = None,
+        ground: "Ground | None" = None,
+        at: Any = None,
+        effect: str | None = None,
+        X: Any = None,
+        group: str | None = None,
+    ) -> "Axes":
+        """Draw the result with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure that pyplot does not know (``ax.figure``).
+        kind : str
+            Those of `CausalGraph.plot`, ``"scores"`` with numbers of all pairs. Besides:
+            ``"p_values"`` of all pairs; ``"series"``: what drove one prediction; ``"training"``:
+            losses over the epochs, by default beside ``"held_out"``: R² of every series.
+        truth, evidence, places, ground
+            As in `CausalGraph.plot`; `evidence` may be any matrix of `scores_`.
+        at : int or time
+            For series: the slot, as in `explain`.
+        effect : str, optional
+            For series: whose prediction; by default the one farthest from its usual level.
+        X, group
+            For series: as in `explain`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from causalformer.plot import draw_model
+
+        check_is_fitted(self, "model_")
+        table = None
+        if kind == "series":
+            self._explained_by()
+            table = self._series('plot(kind="series", X=...)', X, group)
+        return draw_model(
+            self,
+            kind,
+            ax,
+            truth=truth,
+            evidence=evidence,
+            places=places,
+            ground=ground,
+            at=at,
+            effect=effect,
+            table=table,
+        )
+
     def report(self, path: str | Path, X: Any = None, *, group: str | None = None) -> Path:
         """Write the result as one HTML page that works offline: graph, evidence, data, caveats.
 
@@ -323,11 +386,15 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         told = {} if known == PriorKnowledge() else {"knowledge": known.to_dict()}
         return {name: _plain(getattr(self, name)) for name in names} | told
 
-    def _html_repr(self) -> str:
+    def _repr_html_(self) -> str:
         """Show what was found, in notebooks; an estimator without a graph as scikit-learn does."""
         if not hasattr(self, "graph_"):
-            return str(super()._html_repr())
-        return f"<p><code>{escape(repr(self))}</code></p>{self.graph_._repr_html_()}"
+            return str(estimator_html_repr(self))
+        return f"<p><code>{escape(repr(self))}</code></p>\n{self.graph_._repr_html_()}"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Replace scikit-learn's, which notebooks would ask before `_repr_html_`."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def _explained_by(self) -> DefaultFit:
         check_is_fitted(self, "model_")

@@ -1,4 +1,4 @@
-"""The forms in which a graph leaves the program: JSON, CSV, GraphML, DOT, a table to print.
+"""The forms in which a graph leaves the program: JSON, CSV, GraphML, DOT, tables to show.
 
 Pure functions that the methods of `CausalGraph` call; only JSON is read back, by `parse_json`.
 """
@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -314,7 +315,7 @@ WRITERS: Final[Mapping[str, Callable[["CausalGraph"], str]]] = MappingProxyType(
 """Suffix of a text file -> its writer."""
 
 
-# --- Terminal -------------------------------------------------------------------------------------
+# --- Terminal and notebook ------------------------------------------------------------------------
 
 
 def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
@@ -342,13 +343,48 @@ def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     table.add_column("edge", overflow="fold")
     table.add_column("lag", justify="right")
     table.add_column("kind")
-    known = {name for edge in graph.edges for name in evidence(edge)}
-    numbers = ["score", *(name for name in ("q_value", "strength", "frequency") if name in known)]
+    numbers = _shown_numbers(graph)
     for name in numbers:
         table.add_column(name.removesuffix("_value"), justify="right")
     for edge in shown:
-        values = (getattr(edge, name) for name in numbers)
-        cells = ("–" if math.isnan(value) else f"{value:.4g}" for value in values)
         # Text, not str: names may look like rich's own markup.
-        table.add_row(Text(edge.arrow), str(edge.lag), edge.kind, *cells)
+        table.add_row(Text(edge.arrow), str(edge.lag), edge.kind, *_number_cells(edge, numbers))
     return table
+
+
+def to_html(graph: "CausalGraph", limit: int = 50) -> str:
+    """Return a small HTML table for notebooks: the ``limit`` strongest edges.
+
+    Examples
+    --------
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> print(to_html(CausalGraph(("a", "<b>"), (Edge("a", "<b>", 2, 0.5),))))
+    <p>2 series, 1 edge</p>
+    <table><thead><tr><th>edge</th><th>lag</th><th>kind</th><th>score</th></tr></thead><tbody>
+    <tr><td>a → &lt;b&gt;</td><td>2</td><td>lagged</td><td>0.5</td></tr>
+    </tbody></table>
+    """
+    shown = graph.edges[:limit]
+    numbers = _shown_numbers(graph)
+    edges = f"{len(graph)} edge" + "s" * (len(graph) != 1)
+    first = f"; the strongest {len(shown)}:" if len(shown) < len(graph) else ""
+    lines = [f"<p>{len(graph.names)} series, {edges}{first}</p>"]
+    if shown:
+        titles = ("edge", "lag", "kind", *(name.removesuffix("_value") for name in numbers))
+        heads = "".join(f"<th>{title}</th>" for title in titles)
+        lines.append(f"<table><thead><tr>{heads}</tr></thead><tbody>")
+        for edge in shown:
+            cells = (edge.arrow, str(edge.lag), edge.kind, *_number_cells(edge, numbers))
+            lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
+        lines.append("</tbody></table>")
+    return "\n".join(lines)
+
+
+def _shown_numbers(graph: "CausalGraph") -> list[str]:
+    known = {name for edge in graph.edges for name in evidence(edge)}
+    return ["score", *(name for name in ("q_value", "strength", "frequency") if name in known)]
+
+
+def _number_cells(edge: "Edge", names: Sequence[str]) -> list[str]:
+    values = (getattr(edge, name) for name in names)
+    return ["–" if math.isnan(value) else f"{value:.4g}" for value in values]

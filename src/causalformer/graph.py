@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.table import Table
 
+    from causalformer.plot import Ground
+    from causalformer.plot.kinds import GraphKind
+
 PICTURES = (".png", ".svg", ".pdf")
 
 Kind = Literal["self", "instantaneous", "lagged"]
@@ -434,11 +437,53 @@ class CausalGraph:
         """Return a table for the terminal; see :func:`causalformer.formats.to_table`."""
         return formats.to_table(self, limit)
 
-    def plot(self, ax: "Axes | None" = None, *, truth: "CausalGraph | None" = None) -> "Axes":
-        """Draw the graph with matplotlib; see :func:`causalformer.plot.draw_graph`."""
-        from causalformer.plot import draw_graph
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks; see :func:`causalformer.formats.to_html`."""
+        return formats.to_html(self)
 
-        return draw_graph(self, ax, truth=truth)
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        kind: "GraphKind" = "summary",
+        truth: "CausalGraph | None" = None,
+        evidence: str = "score",
+        places: Mapping[str, tuple[float, float]] | None = None,
+        ground: "Ground | None" = None,
+    ) -> "Axes":
+        """Draw the graph with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure that pyplot does not know (``ax.figure``).
+        kind : str
+            ``"summary"``: an arrow per pair, labelled with its lags. ``"unrolled"``: an arrow per
+            edge over time slots. ``"lags"``, ``"scores"``: matrices, cause × effect. ``"map"``:
+            arrows between places.
+        truth : CausalGraph, optional
+            The true graph: tells true, false and missed edges apart.
+        evidence : str
+            For scores: ``"score"``, ``"p_value"``, ``"q_value"``, ``"strength"``, ``"frequency"``.
+        places : mapping, optional
+            For maps: latitude and longitude of every series; else read from names as ``44N 26W``.
+        ground : causalformer.plot.Ground, optional
+            For maps: sea and land.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> CausalGraph(("a", "b"), (Edge("a", "b", 2, 0.5),)).plot(kind="lags").get_xlabel()
+        'effect'
+        """
+        from causalformer.plot import draw_kind
+
+        return draw_kind(
+            self, kind, ax, truth=truth, evidence=evidence, places=places, ground=ground
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the graph; the suffix chooses the format.

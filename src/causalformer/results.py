@@ -22,8 +22,10 @@ from causalformer.files import (
     write_text,
 )
 from causalformer.formats import csv_line
+from causalformer.report import write_report
 
 if TYPE_CHECKING:
+    from causalformer.data import SeriesTable
     from causalformer.each import EachRecording
     from causalformer.estimator import CausalFormer
     from causalformer.training import History
@@ -106,16 +108,20 @@ def staged(folder: Path) -> Iterator[Path]:
         raise OutputError(f"cannot write results into {folder}: {reason}") from error
 
 
-def write_discovery(folder: Path, model: "CausalFormer", run: Mapping[str, Any]) -> None:
+def write_discovery(
+    folder: Path, model: "CausalFormer", table: "SeriesTable", run: Mapping[str, Any]
+) -> None:
     """Write everything that one discovery found into ``folder``.
 
     Parameters
     ----------
     folder : Path
         Receives the graph in the formats of `GRAPH_FILES`, ``scores.csv`` (a matrix, causes down,
-        effects across) and ``run.json``.
+        effects across), ``run.json`` and ``report.html``.
     model : CausalFormer
         Fitted.
+    table : SeriesTable
+        The series it was fitted to.
     run : mapping
         What else belongs into ``run.json``, such as source and command.
     """
@@ -134,6 +140,7 @@ def write_discovery(folder: Path, model: "CausalFormer", run: Mapping[str, Any])
         facts["diagnostics"] = model.diagnostics_.to_frame().to_dict("records")
     text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(folder / "run.json", text + "\n")
+    write_report(folder / "report.html", model, table, run)
 
 
 def write_recordings(folder: Path, each: "EachRecording") -> None:

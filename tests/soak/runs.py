@@ -16,7 +16,7 @@ METHODS = {
     ],
 }
 IDENTICAL = ("graph.json", "edges.csv", "graph.graphml", "graph.dot", "graph.png", "scores.csv")
-RESULTS = {*IDENTICAL, "run.json", "model"}
+RESULTS = {*IDENTICAL, "run.json", "report.html", "model"}
 
 _context = multiprocessing.get_context("forkserver")
 # everything that a run would import, so that it takes its time over its work

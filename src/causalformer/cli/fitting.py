@@ -44,7 +44,7 @@ def run_discovery(
             _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
             recordings = _fit_each(model, table) if each else None
             with staged(folder) as stage:
-                write_discovery(stage, model, _run_facts(table))
+                write_discovery(stage, model, table, _run_facts(table))
                 if recordings is not None:
                     write_recordings(stage, recordings)
                 if save_model:
@@ -56,7 +56,7 @@ def run_discovery(
             _show_agreement(recordings)
         if out is not None:
             place = printable_name(str(out))
-            show(f"Results are in {place}: graph.json, edges.csv, graph.png and more.")
+            show(f"Results are in {place}: open report.html; graph.json, edges.csv and more.")
 
 
 def _forget(checkpoint: Path) -> None:

@@ -11,6 +11,7 @@ from causalformer.cli.datasets import datasets_app
 from causalformer.cli.demo import demo
 from causalformer.cli.discover import discover
 from causalformer.cli.evaluate import evaluate
+from causalformer.cli.plot import plot
 from causalformer.cli.presets import presets
 from causalformer.cli.terminal import Commands, say
 
@@ -23,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and usage errors: half the time, and no markup in names
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (discover, evaluate, bench, presets, demo):  # the order in the help
+for command in (discover, plot, evaluate, bench, presets, demo):  # the order in the help
     app.command()(command)
 app.add_typer(datasets_app, name="datasets")
 

@@ -1,5 +1,6 @@
 """Which past values drove one prediction."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = NDArray[np.float64]
+
+_NUMBERS = 20_000_000  # relevances in memory at a time
+_BATCH = 256  # slots at a time, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,8 @@ class LocalExplanation:
         The network's prediction, computed forwards.
     value : array ``[cause, lag - 1]``
         The past values, in the units of the data.
+    observed : array ``[effect]``
+        What came instead of the prediction; NaN where it is missing.
     """
 
     slot: int
@@ -47,6 +53,7 @@ class LocalExplanation:
     bias: FloatArray
     prediction: FloatArray
     value: FloatArray
+    observed: FloatArray
 
     @property
     def conservation_error(self) -> float:
@@ -63,6 +70,7 @@ class LocalExplanation:
             bias=self.bias[at],
             prediction=self.prediction[at],
             value=self.value[at],
+            observed=self.observed[at],
         )
 
     def to_frame(self) -> "pd.DataFrame":
@@ -97,20 +105,36 @@ def explain_slot(
             f"slot {slot} cannot be explained: choose from {first + model.max_lag} (the first with "
             f"enough past) to {stop - 1}"
         )
-    window = scaled[slot - model.max_lag : slot + 1]
-    past, _ = lagged_samples(window, model.max_lag)
-    with torch.no_grad():
-        prediction = model(past).mean(1)[0]
-    relevance, bias = channel_relevance(model, past)
+    return next(explain_slots(model, scaled, values, [slot], names))
+
+
+def explain_slots(
+    model: ChannelNetwork,
+    scaled: Tensor,
+    values: FloatArray,
+    slots: Sequence[int],
+    names: tuple[str, ...],
+) -> Iterator[LocalExplanation]:
+    """Explain many slots of ``scaled[slot, series]``, each with enough past in its own segment."""
+    n_lags = model.max_lag
+    batch = min(_BATCH, max(1, _NUMBERS // (model.n_series**2 * n_lags)))
 
     def plain(tensor: Tensor) -> FloatArray:
         return tensor.double().cpu().numpy()
 
-    return LocalExplanation(
-        slot=slot,
-        names=names,
-        relevance=plain(relevance[0].permute(0, 2, 1)),
-        bias=plain(bias[0]),
-        prediction=plain(prediction),
-        value=values[slot - model.max_lag : slot][::-1].T,
-    )
+    for first in range(0, len(slots), batch):
+        some = slots[first : first + batch]
+        past = torch.cat([lagged_samples(scaled[s - n_lags : s + 1], n_lags)[0] for s in some])
+        with torch.no_grad():
+            prediction = model(past).mean(1)
+        relevance, bias = channel_relevance(model, past)
+        for k, slot in enumerate(some):
+            yield LocalExplanation(
+                slot=slot,
+                names=names,
+                relevance=plain(relevance[k].permute(0, 2, 1)),
+                bias=plain(bias[k]),
+                prediction=plain(prediction[k]),
+                value=values[slot - n_lags : slot][::-1].T,
+                observed=np.where(np.isnan(values[slot]), np.nan, plain(scaled[slot])),
+            )

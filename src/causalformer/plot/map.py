@@ -1,6 +1,5 @@
 """A graph on a map: arrows between places, northward and southward ones in two colours."""
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from causalformer.errors import DataError
 from causalformer.graph import CausalGraph, Edge
 from causalformer.names import listed
+from causalformer.plot.style import BLUE, VERMILLION, axes_for, new_figure, picture_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-NORTHWARD, SOUTHWARD, ALONG = "#D55E00", "#0072B2", "#8C8C8C"  # Okabe and Ito's, and grey
+NORTHWARD, SOUTHWARD, ALONG = VERMILLION, BLUE, "#8C8C8C"
 _SEA, _LAND, _COAST, _PLACE = "#EAF2F7", "#D9D3C7", "#A79F90", "#9DB4C2"
 _BEND: Final = 0.18  # of an arrow, as a share of its length
 _WIDTH: Final = (0.7, 2.2)  # points
@@ -107,7 +107,7 @@ def draw_map(
         raise DataError(f"no place is given for {listed(map(repr, lost))}")
     pairs = _pairs(graph)
     limits = _limits(places, ground)
-    axes = _new_figure(limits).axes[0] if ax is None else ax
+    axes = _new_figure(limits).axes[0] if ax is None else axes_for(ax, (1, 1))
     _draw_ground(axes, ground, limits)
     lat, lon = np.array([places[name] for name in graph.names]).reshape(-1, 2).T
     axes.plot(lon, lat, ".", color=_PLACE, markersize=2.5, zorder=2)
@@ -143,10 +143,7 @@ def map_picture(
     """
     figure = _new_figure(_limits(places, ground))
     draw_map(graph, places, ground, figure.axes[0], most=most, title=title)
-    stream = io.BytesIO()
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    figure.savefig(stream, format=file_format, dpi=150, metadata=dates.get(file_format))
-    return stream.getvalue()
+    return picture_of(figure, file_format)
 
 
 def _pairs(graph: CausalGraph) -> list[Edge]:
@@ -180,11 +177,9 @@ def _stretch(limits: FloatArray) -> float:
 
 def _new_figure(limits: FloatArray) -> "Figure":
     """Return a figure that pyplot does not know, as high as the map needs."""
-    from matplotlib.figure import Figure
-
     share = _stretch(limits) * float(limits[3] - limits[2]) / float(limits[1] - limits[0])
     height = _INCHES * min(max(share, 0.3), 2.0)
-    figure = Figure(figsize=(_INCHES, height), facecolor="white", layout="constrained")
+    figure = new_figure((_INCHES, height))
     figure.add_subplot()
     return figure
 

@@ -2,8 +2,8 @@
 
 ``python -m causalformer.bench.missing --data ../shared/data --out benchmarks/missing`` removes 10,
 30 and 50 % of the values of files, one by one at random or in blocks of 20 slots, and fits the
-default, which leaves missing values out, and the VAR test after straight lines were drawn through
-the holes.
+default, which leaves missing values out, and the VAR test and PCMCI after straight lines were drawn
+through the holes.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def run(folder: str, file: BenchmarkFile, share: float, pattern: Pattern) -> lis
     import time
     import warnings
 
-    from causalformer.baselines import VarGranger
+    from causalformer.baselines import PCMCI, VarGranger
     from causalformer.bench.timing import one_thread
     from causalformer.data.imputation import impute
     from causalformer.errors import DataWarning
@@ -59,6 +59,7 @@ def run(folder: str, file: BenchmarkFile, share: float, pattern: Pattern) -> lis
     methods: dict[str, Any] = {
         "default": (CausalFormer(device="cpu"), table),
         "interpolated, var": (VarGranger(), filled),
+        "interpolated, pcmci": (PCMCI(), filled),
     }
     outcomes = []
     for name, (method, series) in methods.items():

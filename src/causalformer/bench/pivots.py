@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 CAPTIONS: Final[Mapping[str, str]] = {
     "f1": "F1, self-loops included",
     "off_diagonal_f1": "F1 without self-loops",
+    "window_f1": "F1 of edges with the right lag, self-loops included",
     "pod": "Precision of delay, strict, self-loops included",
     "off_diagonal_pod": "Precision of delay, strict, without self-loops",
     "parity_off_diagonal_f1": "F1 without self-loops, every method read by the paper's k-means",

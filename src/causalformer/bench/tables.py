@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 MEASURES: Final = {
     "f1": "F1",
     "off_diagonal_f1": "F1 off diagonal",
+    "window_f1": "F1 with lags",
     "pod": "PoD strict",
     "off_diagonal_pod": "PoD off diagonal",
     "paper_pod": "PoD paper",
@@ -26,7 +27,8 @@ MEASURES: Final = {
 NOTE: Final = (
     "Mean ± sample standard deviation (n − 1) over the files of a folder, each file first averaged "
     "over its seeds; – where no file has the figure. F1 counts self-loops: the method self-loops "
-    "shows what they alone are worth; figures off the diagonal leave them out. By k-means: the "
+    "shows what they alone are worth; figures off the diagonal leave them out. With lags: an "
+    "edge counts only at its true lag. By k-means: the "
     "graph that the paper's rule (two classes per effect, the higher one kept) reads from a "
     "method's scores. CPU seconds are those of one fit on one core; peak memory includes the "
     "libraries."

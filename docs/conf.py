@@ -28,6 +28,9 @@ exclude_patterns = ["gallery", "auto_gallery/*.ipynb", "auto_gallery/*.py", "aut
 myst_enable_extensions = ["colon_fence", "html_image"]
 myst_heading_anchors = 3
 
+suppress_warnings = ["myst.header"]  # tables of results begin at a level of their own
+highlight_language = "none"  # what has no language is a command
+
 # docstrings
 default_role = "py:obj"  # single backticks; what has no page of its own is shown as code
 autodoc_typehints = "none"  # the docstrings say what goes in
@@ -60,6 +63,9 @@ warnings.simplefilter("ignore", DataWarning)  # the gallery prints those it is a
 
 # pages
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_sidebars = {page: [] for page in ("index", "tutorial/*", "benchmarks", "faq")}
 html_title = f"causalformer {release}"
 html_math_renderer = "mathml"  # browsers draw it themselves; MathJax would come from another host
 html_show_sourcelink = False
@@ -67,6 +73,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],

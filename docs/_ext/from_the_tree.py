@@ -85,19 +85,19 @@ def filled(text: str) -> str:
 
 
 def results(name: str) -> str:
-    """Return a table or a picture of the results, or a line that says that there is none yet."""
+    """Return a table, which begins with its title, or a picture; where a table will be, say so."""
     path = BENCHMARKS / name
     if not path.exists():
-        return f"*Not measured yet: `benchmarks/{name}`.*"
+        return "" if path.suffix == ".png" else f"*Not measured yet: `benchmarks/{name}`.*"
     if path.suffix == ".png":
         return f"![{path.stem}](../benchmarks/{name})"
-    return f"{_one_level_down(path.read_text(encoding='utf-8'))}\n\n*From `benchmarks/{name}`.*"
+    title, _, body = path.read_text(encoding="utf-8").strip().partition("\n")
+    return f"{_one_level_down(body)}\n\n*{title.lstrip('# ')}: `benchmarks/{name}`*"
 
 
 def _one_level_down(text: str) -> str:
-    """Leave out the title, and turn sections of a file into parts of a section."""
-    without_title = re.sub(r"\A\s*# .*\n", "", text)
-    return re.sub(r"^(##+ )", r"#\1", without_title, flags=re.MULTILINE).strip()
+    """Turn sections of a file into parts of a section."""
+    return re.sub(r"^(##+ )", r"#\1", text, flags=re.MULTILINE).strip()
 
 
 # --- The command line -----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test docs soak lint setup bench-paper bench-default bench-short bench-generated bench-missing bench-speed readme clean
+.PHONY: demo test docs soak lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-speed readme clean
 
 setup: $(READY)
 
@@ -36,12 +36,16 @@ SOAK ?= --rounds 25 --examples 1000
 soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
 
-# The paper's presets beside the trivial rows; results are committed under benchmarks/.
+# Every method on the paper's data, the paper's tables and figures; results are committed under benchmarks/.
 bench-paper: $(READY)
-	$(BIN)/causalformer bench $(addprefix $(DATA)/,diamond mediator v_structure fork lorenz96 fmri) \
-	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
-	$(BIN)/causalformer bench $(DATA)/lorenz96 --seed 0,1,2 \
-	  --methods paper --orientation as-published --n-jobs 2 --out benchmarks/paper
+	$(BIN)/causalformer bench $(DATA)/lorenz96 --seed 0,1,2 --methods paper --n-jobs 2 --out benchmarks/paper
+	$(BIN)/causalformer bench --suite paper --data $(DATA) --n-jobs 2 --out benchmarks/paper
+
+# Every method on drawn systems, over sizes, and the case study of sea surface temperatures.
+bench-suites: $(READY)
+	$(BIN)/causalformer bench --suite generated --n-jobs 2 --out benchmarks/drawn
+	$(BIN)/causalformer bench --suite scaling --out benchmarks/scaling
+	$(BIN)/causalformer bench --suite sst --data $(DATA) --out benchmarks/sst
 
 # The default method, one configuration, three seeds.
 bench-default: $(READY)

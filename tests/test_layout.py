@@ -26,6 +26,7 @@ LAYERS = [
     {"estimator", "baselines"},
     {"each", "report"},
     {"progress", "results", "bench"},
+    {"app"},
     {"cli"},
     {"__main__"},
 ]

@@ -189,7 +189,8 @@ def widths(edges: list[Edge]) -> list[float]:
     if high > low:
         # Halved, so that the range of huge scores does not overflow.
         shares = (sizes / 2 - low / 2) / (high / 2 - low / 2)
-        return list(1.0 + 2.0 * np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0))
+        wide = 1.0 + 2.0 * np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0)
+        return [float(width) for width in wide]
     return [1.6] * len(edges)
 
 

@@ -1,5 +1,6 @@
 """The graph unrolled over time: a column per time slot, a row per series."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,13 +73,15 @@ def draw_unrolled(
     weight = max(0.4, 2 * inch)
     sizes = dict(zip(found, widths(list(graph)), strict=True))
     for key, edge in reversed({**true, **found}.items()):
-        for back in range(n_back - edge.lag, 0, -1):
-            draw_arrow(axes, grid.arrow(edge, back, FAINT, 1.0, edge.lag == 0), 0.8 * weight)
         colour = VERMILLION if edge.lag == 0 else BLUE
         if truth is not None:
             colour = GREY if key not in found else BLACK if key in true else VERMILLION
         dashed = edge.lag == 0 or key not in found
-        arrow = grid.arrow(edge, 0, colour, sizes.get(key, 1.2), dashed)
+        arrow = grid.arrow(edge, colour, sizes.get(key, 1.2), dashed)
+        faint = replace(arrow, colour=FAINT, width=1.0, dashed=edge.lag == 0)
+        for back in range(1, n_back - edge.lag + 1):
+            earlier = arrow.curve - [back * grid.wide, 0.0]
+            draw_arrow(axes, replace(faint, curve=earlier), 0.8 * weight)
         draw_arrow(axes, arrow, weight, zorder=2.5)
     _draw_grid(axes, grid)
     if entries:
@@ -121,9 +124,9 @@ class _Grid:
         """Where a series stands so many slots before ``t``."""
         return np.array([self.wide * (self.n_back - back), float(self.row[name])])
 
-    def arrow(self, edge: Edge, back: int, colour: str, width: float, dashed: bool) -> Arrow:
-        """Return the arrow of an edge whose effect is so many slots before ``t``."""
-        start, end = self.place(edge.cause, back + edge.lag), self.place(edge.effect, back)
+    def arrow(self, edge: Edge, colour: str, width: float, dashed: bool) -> Arrow:
+        """Return the arrow of an edge into ``t``."""
+        start, end = self.place(edge.cause, edge.lag), self.place(edge.effect, 0)
         apart = np.minimum(*(np.abs(self.nodes - p).sum(axis=1) for p in (start, end))) > 0
         low, high = np.minimum(start, end) - 0.5, np.maximum(start, end) + 0.5
         near = ((self.nodes >= low) & (self.nodes <= high)).all(axis=1)

@@ -28,13 +28,21 @@ def accuracy_against_time(results: "pd.DataFrame") -> "Figure":
     ].mean()
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
+    labelled: list[tuple[float, float]] = []
     for method, row in means.iterrows():
         x, y = max(row["cpu_seconds_mean"], 1e-4), row["off_diagonal_f1_mean"]
         colour = _OURS if method == DEFAULT else _OTHER
         axes.plot(x, y, "o", color=colour, markersize=8)
+        near = any(abs(math.log(x / u)) < 0.5 and abs(y - v) < 0.04 for u, v in labelled)
         axes.annotate(
-            str(method), (x, y), xytext=(6, 4), textcoords="offset points", color=colour, fontsize=9
+            str(method),
+            (x, y),
+            xytext=(6, -13 if near else 4),  # below where a label stands above already
+            textcoords="offset points",
+            color=colour,
+            fontsize=9,
         )
+        labelled.append((x, y))
     axes.set(
         xscale="log",
         ylim=(-0.03, 1.03),

@@ -40,6 +40,7 @@ def paper_markdown(results: "pd.DataFrame") -> str:
         parts.append(markdown(_ablation(as_published)))
     if set(DEFAULT_ABLATIONS) & set(results["method"]):
         parts.append("## The default's parts: F1 without self-loops, fMRI as in NetSim\n")
+        parts.append("The first files of each folder, on which every variant was run.\n")
         parts.append(markdown(_default_parts(results, "off_diagonal_f1")))
         parts.append("Precision of delay, strict:\n")
         parts.append(markdown(_default_parts(results, "pod")))

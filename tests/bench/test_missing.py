@@ -35,7 +35,7 @@ def test_the_table_says_how_far_below_complete_data_a_method_is():
 
 
 @pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")
-def test_a_file_is_judged_by_both_methods(tmp_path, monkeypatch):
+def test_a_file_is_judged_by_every_method(tmp_path, monkeypatch):
     make_structure("fork", 150, random_state=0).save(tmp_path, 0)
     (file,) = load_folder(tmp_path)
     from causalformer import estimator
@@ -44,5 +44,5 @@ def test_a_file_is_judged_by_both_methods(tmp_path, monkeypatch):
     plain = estimator.CausalFormer
     monkeypatch.setattr(estimator, "CausalFormer", lambda **k: plain(**k, settings=quick))
     outcomes = missing.run("fork", file, 0.1, "random")
-    assert [o.method for o in outcomes] == ["default", "interpolated, var"]
+    assert [o.method for o in outcomes] == ["default", "interpolated, var", "interpolated, pcmci"]
     assert all(0 <= o.f1 <= 1 for o in outcomes)

@@ -192,8 +192,17 @@ def run_bench(
     frame = results.frame()
     write_text(Path(out) / "table.md", bench_markdown(frame))
     wall_seconds = round(time.perf_counter() - started, 1)
-    environment(last_run={"jobs": len(waiting), "of": len(jobs), "wall_seconds": wall_seconds})
+    environment(
+        last_run={"jobs": len(waiting), "of": len(jobs), "wall_seconds": wall_seconds},
+        all_jobs={"cpu_seconds": _cpu_seconds(frame)},
+    )
     return frame
+
+
+def _cpu_seconds(results: "pd.DataFrame") -> float:
+    """Add up the seconds of all fits; two readings of a truth have one fit."""
+    fits = results.drop_duplicates(["folder", "file", "method", "seed"])
+    return round(float(fits["cpu_seconds"].sum()), 1)
 
 
 def graph_path(out: str | Path, job: Job) -> Path:

@@ -11,6 +11,7 @@ from causalformer.cli.datasets import datasets_app
 from causalformer.cli.demo import demo
 from causalformer.cli.discover import discover
 from causalformer.cli.evaluate import evaluate
+from causalformer.cli.local_app import local_app
 from causalformer.cli.plot import plot
 from causalformer.cli.presets import presets
 from causalformer.cli.terminal import Commands, say
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 for command in (discover, plot, evaluate, bench, presets, demo):  # the order in the help
     app.command()(command)
+app.command("app")(local_app)
 app.add_typer(datasets_app, name="datasets")
 
 

@@ -1,0 +1,1 @@
+"""The local app: upload a file, watch the discovery, explore, compare and download."""

@@ -1,0 +1,274 @@
+"""The app in Debian's Chromium, clicked through as a user would.
+
+`apt-get install chromium` makes these tests run; without it they are skipped.
+"""
+
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra `app` is not installed")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("chromium is not installed (apt-get install chromium)", allow_module_level=True)
+
+from app_examples import PATIENCE, running_app, small_csv  # noqa: E402
+from causalformer.graph import CausalGraph  # noqa: E402
+
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+AXE = (Path(__file__).parents[1] / "report" / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+DESKTOP = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+QUICK = "max_epochs = 2\nn_channels = 4"
+ENDLESS = "max_epochs = 100000\nn_channels = 4"
+HOSTILE_FILE = "<img src=x onerror=alert(1)>.csv"
+HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "“a” & 'b'")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=120_000)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with running_app(tmp_path_factory.mktemp("runs")) as (_, address):
+        yield address
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open the app; afterwards nothing came from elsewhere or went wrong, or the test fails."""
+    contexts, trouble = [], []
+    home = address.partition("?")[0]
+
+    def open_app(**options):
+        context = browser.new_context(**(options or DESKTOP))
+        context.set_default_timeout(1000 * PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        own = (home, "blob:null/", "data:")
+        page.on("request", lambda r: r.url.startswith(own) or trouble.append(f"request: {r.url}"))
+        page.on("console", lambda m: m.type in ("error", "warning") and trouble.append(m.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.goto(address)
+        page.locator(".drop").wait_for()
+        return page
+
+    yield open_app
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def upload(page, content=None, name="data.csv"):
+    file = {"name": name, "mimeType": "text/csv", "buffer": content or small_csv()}
+    page.locator("#file").set_input_files(file)
+    page.locator("#first-rows").wait_for()
+
+
+def start(page, settings=QUICK, lags="2"):
+    page.locator("#set-max_lag").fill(lags)
+    if not page.locator("#set-set").is_visible():
+        page.locator("#advanced summary").click()
+    page.locator("#set-set").fill(settings)
+    page.locator("#start").click()
+
+
+def report(page):
+    """The report of the run on the screen, once it is done."""
+    page.locator("#report").wait_for()
+    frame = page.frame_locator("#report")
+    frame.locator("#edge-table tbody tr").first.wait_for()
+    return frame
+
+
+def training(page):
+    page.locator("#stage", has_text=re.compile(r"Training, epoch \d+")).wait_for()
+
+
+def to_runs(page):
+    page.locator("#to-runs").click()
+    page.locator(".drop").wait_for()
+
+
+def test_from_the_file_to_the_graph_and_its_exports(opened, tmp_path):
+    page = opened()
+    assert "token" not in page.url
+    upload(page)
+    facts = page.locator("#facts-list").inner_text()
+    assert re.sub(r"\s+", " ", facts).startswith("3 series 80 time slots day time, 2024-01-01")
+    assert page.locator("#first-rows th.time").inner_text().startswith("day")
+    start(page)
+    shown = report(page)
+    every = shown.locator("#edge-table tbody tr").count()
+    assert shown.locator("#shown").inner_text() == f"{every} of {every} edges shown"
+    shown.locator("#filter-self").uncheck()
+    left = shown.locator("#edge-table tbody tr").count()
+    assert left < every
+    with page.expect_download() as waiting:
+        shown.locator("#save-json").click()
+    assert len(CausalGraph.load(saved(waiting, tmp_path, "filtered.json"))) == left
+    page.locator("#downloads summary").click()
+    with page.expect_download() as waiting:
+        page.locator("#downloads a", has_text="graph.json").click()
+    assert len(CausalGraph.load(saved(waiting, tmp_path, "graph.json"))) == every
+    with page.expect_download() as waiting:
+        page.locator("#all").click()
+    names = zipfile.ZipFile(saved(waiting, tmp_path, "all.zip")).namelist()
+    assert {"data.csv", "report.html", "edges.csv"} <= set(names)
+
+
+def saved(waiting, folder, name):
+    waiting.value.save_as(folder / name)
+    return folder / name
+
+
+def test_other_settings_and_two_runs_side_by_side(opened):
+    page = opened()
+    upload(page)
+    start(page)
+    report(page)
+    page.locator("#again").click()
+    page.locator("#first-rows").wait_for()
+    assert page.locator("#set-max_lag").input_value() == "2"
+    page.locator("#set-forbid").fill("x0 -> x1")
+    start(page, lags="1")
+    report(page)
+    to_runs(page)
+    boxes = page.locator("#runs input:enabled")
+    boxes.nth(0).check()
+    assert page.locator("#compare").is_disabled()
+    boxes.nth(1).check()
+    page.locator("#compare").click()
+    page.locator("#compared").wait_for()
+    assert re.match(
+        r"In both: \d+ · Only in A: \d+ · Only in B: \d+", page.locator("#counts").inner_text()
+    )
+    assert "Only in A" in page.locator("#compared tbody").inner_text()
+    no_barriers(page)
+
+
+def test_a_reload_during_a_run_loses_nothing_and_it_can_be_cancelled(opened):
+    page = opened()
+    upload(page)
+    start(page, ENDLESS)
+    training(page)
+    before = int(re.search(r"epoch (\d+)", page.locator("#stage").inner_text())[1])
+    page.reload()
+    training(page)
+    assert int(re.search(r"epoch (\d+)", page.locator("#stage").inner_text())[1]) >= before
+    assert page.locator("#curve polyline").is_visible()
+    no_barriers(page)
+    to_runs(page)
+    assert page.locator("#runs li").first.locator(".state").inner_text() == "running"
+    page.locator("#runs li a").first.click()
+    page.locator("#cancel").click()
+    page.get_by_text("Cancelled. What was trained is kept").wait_for()
+    page.locator("#resume").click()
+    training(page)
+    page.locator("#cancel").click()
+    page.locator("#resume").wait_for()
+    to_runs(page)
+    n_runs = page.locator("#runs li").count()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator("#runs li button").first.click()
+    playwright.expect(page.locator("#runs li")).to_have_count(n_runs - 1)
+
+
+def test_hostile_names_are_shown_as_text(opened):
+    page = opened()
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message()))
+    names = ",".join(f'"{name}"' for name in HOSTILE).encode()
+    content = small_csv().partition(b"\n")[2]
+    upload(page, b"day," + names + b"\n" + content, HOSTILE_FILE)
+    assert page.locator("h1").inner_text() == HOSTILE_FILE
+    heads = page.locator("#first-rows th").all_inner_texts()
+    assert [head.strip() for head in heads[1:]] == list(HOSTILE)
+    start(page)
+    shown = report(page)
+    assert shown.locator("#title").inner_text() == HOSTILE_FILE
+    assert shown.locator("#edge-table bdi").first.inner_text() in HOSTILE
+    to_runs(page)
+    assert page.locator("#runs li a").first.inner_text() == HOSTILE_FILE
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_bad_files_and_bad_settings_are_explained(opened):
+    page = opened()
+    page.locator("#file").set_input_files(
+        {"name": "big.csv", "mimeType": "text/csv", "buffer": b"1" * 1_000_001}
+    )
+    page.get_by_text("“big.csv” is larger than 1 MB").wait_for()
+    rows = "".join(f"{who},{i * 7 % 11},{i * 5 % 13}\n" for who in "ab" for i in range(40))
+    upload(page, f"who,x,y\n{rows}".encode())
+    page.locator("#preview .error", has_text="column 'who' holds text").wait_for()
+    page.get_by_role("button", name="Use who").click()
+    page.locator("#facts-list", has_text="recordings").wait_for()
+    page.locator("#advanced summary").click()
+    page.locator("#set-forbid").fill("nobody -> x")
+    start(page)
+    page.locator("#failure", has_text="nobody").wait_for()
+    assert page.locator("#set-group").input_value() == "who"
+    no_barriers(page)
+
+
+def no_barriers(page):
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {iframes: false}).then((r) => r.violations)")
+    serious = [
+        (each["id"], [node["target"] for node in each["nodes"]][:3])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_barrier_and_nothing_wider_than_the_screen(opened, device, scheme):
+    page = opened(color_scheme=scheme, reduced_motion="reduce", **device)
+
+    def fits():
+        return page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"]
+
+    assert fits()
+    no_barriers(page)
+    upload(page)
+    page.locator("#advanced summary").click()
+    assert fits()
+    no_barriers(page)
+    to_runs(page)
+    done = page.locator("#runs li", has=page.locator(".state.done")).locator("a")
+    if done.count():
+        done.first.click()
+        report(page)
+        assert fits()
+        no_barriers(page)
+
+
+def test_the_app_works_by_keyboard(opened):
+    page = opened()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.locator("#example").focus()
+    page.keyboard.press("Enter")
+    page.locator("#first-rows").wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    reached = set()
+    for _ in range(14):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert {"set-max_lag", "set-alpha", "set-group", "start"} <= reached

@@ -1,5 +1,7 @@
 """What a benchmark leaves besides its rows: comparison, tables, pictures and suites."""
 
+import io
+
 import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
@@ -10,12 +12,13 @@ from causalformer.bench.drawn import Drawn
 from causalformer.bench.figures import graphs_beside_truth, save_figure
 from causalformer.bench.methods import COMPARED, method_for
 from causalformer.bench.paper_tables import paper_markdown, standing
-from causalformer.bench.pivots import pivot, pivots_latex
+from causalformer.bench.pivots import pivot, pivots_latex, pivots_markdown
 from causalformer.bench.report import write_report
 from causalformer.bench.result_file import as_row, results_frame
 from causalformer.bench.runner import BenchPlan, plan_jobs, run_bench
 from causalformer.bench.scaling import exponents
 from causalformer.bench.suites import GENERATED, drawn_system, generated_suite, paper_suite
+from causalformer.bench.tables import bench_table
 from causalformer.datasets import make_structure
 from causalformer.errors import SettingsError
 from causalformer.graph import CausalGraph
@@ -175,3 +178,23 @@ def test_holes_are_filled_for_methods_that_take_none(tmp_path):
     assert (results["error"] == "").all()
     assert results["f1"].notna().all()
     assert (tmp_path / "graphs" / "holes" / "system_0" / "var.json").exists()
+
+
+def test_settings_that_no_method_takes_are_refused(data):
+    with pytest.raises(SettingsError, match="max_lag"):
+        plan_jobs(BenchPlan([data / "fork"], methods=["dynotears"], overrides={"max_lag": 2}))
+
+
+def test_a_mean_without_failed_files_is_marked_and_bars_are_escaped():
+    results = frame({"var": {"0": 0.5, "1": None}}, folder="a|b")
+    assert pivot(results, "off_diagonal_f1")["var"].tolist() == ["**0.50***"]
+    assert r"| a\|b |" in pivots_markdown(results)
+
+
+def test_many_methods_stand_below_one_another_on_a_terminal():
+    from rich.console import Console
+
+    results = frame({f"method-{i}": {"0": 0.5} for i in range(15)})
+    console = Console(width=80, file=io.StringIO())
+    console.print(bench_table(results))
+    assert "method-14" in console.file.getvalue()

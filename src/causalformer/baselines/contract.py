@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -140,8 +141,8 @@ def at_least(option: str, value: float, least: float) -> None:
     ...
     causalformer.errors.SettingsError: max_lag is 0; choose at least 1
     """
-    if not value >= least:
-        raise SettingsError(f"{option} is {value}; choose at least {least:g}")
+    if not (isinstance(value, Real) and value >= least):
+        raise SettingsError(f"{option} is {value!r}; choose at least {least:g}")
 
 
 def windows_of(values: FloatArray, segments: Sequence[slice], max_lag: int) -> "Tensor":

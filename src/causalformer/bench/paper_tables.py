@@ -38,6 +38,7 @@ def paper_markdown(results: "pd.DataFrame") -> str:
     if set(PAPER_ABLATIONS) & set(results["method"]):
         parts.append("## Table 3: the paper's parts, on fMRI as published\n")
         parts.append(markdown(_ablation(as_published)))
+        parts.append("The line without gradient has equal means and deviations in the paper.\n")
     if set(DEFAULT_ABLATIONS) & set(results["method"]):
         parts.append("## The default's parts: F1 without self-loops, fMRI as in NetSim\n")
         parts.append("The first files of each folder, on which every variant was run.\n")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from causalformer.bench.tables import summarise
+from causalformer.bench.tables import markdown_line, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,10 +17,13 @@ CAPTIONS: Final[Mapping[str, str]] = {
     "off_diagonal_pod": "Precision of delay, strict, without self-loops",
     "parity_off_diagonal_f1": "F1 without self-loops, every method read by the paper's k-means",
     "cpu_seconds": "CPU seconds of one fit on one core",
-    "peak_gb": "Peak memory in GB, libraries included",
+    "peak_gb": "Peak memory of the process in GB, with libraries and what earlier jobs left",
 }
 """The measures that are set in tables, with what they are."""
 
+
+FAILED: Final = "*"
+"""Marks a mean that leaves out files on which the method failed."""
 
 _LATEX: Final = str.maketrans(
     {
@@ -49,12 +52,13 @@ def pivot(
     for (folder, orientation), part in summary.groupby(["folder", "orientation"], sort=False):
         means = part.set_index("method")[f"{measure}_mean"]
         spreads = part.set_index("method")[f"{measure}_std"]
+        failed = part.set_index("method")["n_failed"]
         best = means.min() if measure in ("cpu_seconds", "peak_gb") else means.max()
         row = {"data": f"{folder} ({orientation})" if orientation else str(folder)}
         for name in names:
             row[name] = _cell(
                 float(means.get(name, float("nan"))), float(spreads.get(name, float("nan"))), best
-            )
+            ) + (FAILED if failed.get(name, 0) else "")
         rows.append(row)
     return pd.DataFrame(rows, columns=["data", *names])
 
@@ -65,8 +69,9 @@ def pivots_markdown(results: "pd.DataFrame") -> str:
     for measure, caption in CAPTIONS.items():
         frame = pivot(results, measure)
         lines = [list(frame.columns), ["---"] * frame.shape[1], *frame.to_numpy().tolist()]
-        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        body = "\n".join(markdown_line(tuple(line)) for line in lines)
         parts.append(f"## {caption}\n\n{body}\n")
+    parts.append(f"{FAILED} without the files on which the method failed.\n")
     return "\n".join(parts)
 
 

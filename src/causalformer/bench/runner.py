@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from causalformer._version import __version__
+from causalformer.baselines import METHODS
 from causalformer.bench.drawn import Drawn, DrawnFile
 from causalformer.bench.environment import write_environment
 from causalformer.bench.memory import forget_peak, peak_gb
@@ -238,6 +239,11 @@ def _check(plan: BenchPlan) -> None:
         raise SettingsError(f"files is {plan.max_files}; choose at least 1")
     if plan.max_rows is not None and plan.max_rows < 1:
         raise SettingsError(f"rows is {plan.max_rows}; choose at least 1")
+    if plan.overrides and all(name in METHODS for name in plan.all_methods):
+        raise SettingsError(
+            f"settings ({', '.join(plan.overrides)}) are those of 'default' and the presets, and "
+            "no such method is to run; name one, or leave the settings out"
+        )
     choices = (*get_args(Orientation), "both")
     if plan.orientation not in choices:
         raise SettingsError(
@@ -288,8 +294,7 @@ def _measure(job: Job) -> tuple[list[dict[str, object]], str]:
     """Fit once, compare with every truth."""
     series = _usable(job.file.load().series.head(job.max_rows), job.method)
     model = job.method.build(job.seed)
-    if job.method.seeded:
-        warm_up()
+    warm_up()
     with one_thread():
         forget_peak()
         started, began = time.perf_counter(), time.process_time()

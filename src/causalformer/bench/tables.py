@@ -30,9 +30,13 @@ NOTE: Final = (
     "shows what they alone are worth; figures off the diagonal leave them out. With lags: an "
     "edge counts only at its true lag. By k-means: the "
     "graph that the paper's rule (two classes per effect, the higher one kept) reads from a "
-    "method's scores. CPU seconds are those of one fit on one core; peak memory includes the "
-    "libraries."
+    "method's scores. CPU seconds are those of one fit on one core; peak memory is that of the "
+    "process, with libraries and what earlier jobs left in it. An edge without a certain direction "
+    "counts in the direction that is drawn: the likelier one for the default, a coin's for PCMCI+."
 )
+
+_SIDE_BY_SIDE = 5  # methods that fit beside one another on a terminal
+_FEW_MEASURES = ("f1", "off_diagonal_f1", "pod", "cpu_seconds")  # for more methods than that
 
 _GROUP = ["folder", "orientation", "method"]
 
@@ -92,7 +96,7 @@ def bench_markdown(results: "pd.DataFrame") -> str:
         parts.append(f"## {title}\n")
         head = ("method", "files", *MEASURES.values())
         rule = ("---", *["---:"] * (len(head) - 1))
-        parts.append("\n".join(_markdown_line(line) for line in (head, rule, *lines)) + "\n")
+        parts.append("\n".join(markdown_line(line) for line in (head, rule, *lines)) + "\n")
     parts += [f"{note}\n" for note in (NOTE, *_cautions(results))]
     return "\n".join(parts)
 
@@ -114,6 +118,14 @@ def bench_table(results: "pd.DataFrame") -> "Group":
     for title, lines in _folders(results):
         # Text, not str: names of folders may look like rich's own markup
         table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        if len(lines) > _SIDE_BY_SIDE:
+            chosen = [0, 1, *(2 + list(MEASURES).index(name) for name in _FEW_MEASURES)]
+            for heading in ("method", "files", *(MEASURES[name] for name in _FEW_MEASURES)):
+                table.add_column(heading)
+            for line in lines:
+                table.add_row(*(Text(line[number]) for number in chosen))
+            parts.append(table)
+            continue
         table.add_column("")
         for method, *_ in lines:
             table.add_column(Text(method, overflow="fold"), justify="right", no_wrap=True)
@@ -149,7 +161,14 @@ def _spread(mean: float, std: float, measure: str) -> str:
     return f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std == std else "")
 
 
-def _markdown_line(cells: tuple[str, ...]) -> str:
+def markdown_line(cells: tuple[str, ...]) -> str:
+    r"""Give a line of a Markdown table; bars in names are escaped.
+
+    Examples
+    --------
+    >>> print(markdown_line(("a|b", "1")))
+    | a\|b | 1 |
+    """
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

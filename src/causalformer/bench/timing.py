@@ -25,11 +25,13 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def warm_up() -> None:
-    """Fit a tiny model, once in a process: torch loads parts of itself when first used."""
+    """Fit tiny models, once in a process: libraries load parts of themselves when first used."""
     import numpy as np
 
+    from causalformer.baselines import VarGranger
     from causalformer.estimator import CausalFormer
 
     tiny = {"window": 4, "d_model": 2, "d_qk": 2, "d_ffn": 2, "n_heads": 1, "max_epochs": 1}
     noise = np.random.default_rng(0).standard_normal((64, 2))
     CausalFormer("paper-fmri", settings=tiny, device="cpu").fit(noise)
+    VarGranger().fit(noise)

@@ -79,6 +79,8 @@ def bench(
 
     if (suite is None) == (not folders):
         raise SettingsError("name folders with data and truth, or a --suite, and not both")
+    if quick and suite is None:
+        raise SettingsError("--quick is a part of a --suite; for folders use --files and --rows")
     chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
     if suite is Suite.SST:
         _run_sst(data, out, chosen, _seeds(seed)[0], quick=quick, quiet=quiet)

@@ -1,7 +1,8 @@
 """Grids over time, from xarray or netCDF: every cell becomes a series."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,19 @@ def read_netcdf(path: Path, time_column: TimeColumn = AUTO) -> SeriesTable:
     MissingExtraError
         The packages of the extra ``netcdf`` are not installed.
     """
+    with open_netcdf(path) as dataset:
+        return table_from_xarray(dataset, str(path), time_column)
+
+
+@contextmanager
+def open_netcdf(path: Path) -> Iterator[Any]:
+    """Open a netCDF file as an xarray.Dataset; values are read when they are needed.
+
+    Raises
+    ------
+    DataError, MissingExtraError
+        As `read_netcdf`.
+    """
     try:
         import h5netcdf  # noqa: F401
         import h5py
@@ -33,7 +47,7 @@ def read_netcdf(path: Path, time_column: TimeColumn = AUTO) -> SeriesTable:
             f"{path}: netCDF files need more packages: pip install causalformer[netcdf]"
         ) from error
     try:
-        if h5py.is_hdf5(path):
+        if path.is_file() and h5py.is_hdf5(path):
             with h5py.File(path) as file:  # where this fails, h5netcdf would print a trace
                 file.visititems(lambda *_: None)
         dataset = xr.open_dataset(path, decode_timedelta=False)
@@ -41,7 +55,7 @@ def read_netcdf(path: Path, time_column: TimeColumn = AUTO) -> SeriesTable:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path} is no intact netCDF file ({reason}); write it anew") from error
     with dataset:
-        return table_from_xarray(dataset, str(path), time_column)
+        yield dataset
 
 
 def table_from_xarray(

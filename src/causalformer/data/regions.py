@@ -6,8 +6,8 @@ value is land. `sea_series` does it all.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer.data.grids import open_netcdf
 from causalformer.data.series import AnyArray, SeriesTable
 from causalformer.data.time_axis import check_increasing
-from causalformer.errors import DataError, MissingExtraError, SettingsError
+from causalformer.errors import DataError, SettingsError
 from causalformer.names import listed
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def sea_series(
     source = ", ".join(Path(path).name for path in paths)
     parts = []
     for path in paths:
-        with _opened(Path(path)) as dataset:
+        with open_netcdf(Path(path)) as dataset:
             cut = cut_box(sea_variable(dataset, variable, str(path)), box, str(path))
             parts.append(coarser(cut, box, degrees))
     field = _one_after_the_other(parts, source)
@@ -188,7 +189,7 @@ def sea_series(
 
 def typical_step(path: str | Path, variable: str | None = None) -> float:
     """Give the days from one value to the next in a netCDF file; infinite for one value."""
-    with _opened(Path(path)) as dataset:
+    with open_netcdf(Path(path)) as dataset:
         time = _dates(sea_variable(dataset, variable, str(path)), str(path))
     return _step(time)
 
@@ -423,29 +424,6 @@ def without_season(values: FloatArray, time: AnyArray, *, trend: bool = False) -
         fitted = np.linalg.lstsq(design[there], column[there], rcond=None)[0]
         left[there, i] = column[there] - design[there] @ fitted
     return left
-
-
-@contextmanager
-def _opened(path: Path) -> "Iterator[xr.Dataset]":
-    """Open a netCDF file; values are read when they are needed."""
-    try:
-        import h5netcdf  # noqa: F401
-        import h5py
-        import xarray as xr
-    except ImportError as error:
-        raise MissingExtraError(
-            f"{path}: netCDF files need more packages: pip install causalformer[netcdf]"
-        ) from error
-    try:
-        if path.is_file() and h5py.is_hdf5(path):
-            with h5py.File(path) as file:  # where this fails, h5netcdf would print a trace
-                file.visititems(lambda *_: None)
-        dataset = xr.open_dataset(path, decode_timedelta=False)
-    except (ValueError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path} is no intact netCDF file ({reason}); write it anew") from error
-    with dataset:
-        yield dataset
 
 
 def _one_after_the_other(parts: list[Any], source: str) -> Any:

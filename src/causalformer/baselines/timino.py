@@ -37,7 +37,8 @@ class TiMINo(Baseline):
         Level of every test of independence; 0.05 is usual for this method.
     instantaneous : bool
         Whether series may act within one slot, as the authors allow; needs as many rows more as
-        there are series.
+        there are series. On by default: better on benchmark files, slightly worse on generated
+        systems (off-diagonal F1 0.60 against 0.63).
 
     Attributes
     ----------

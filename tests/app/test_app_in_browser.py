@@ -219,7 +219,7 @@ def test_bad_files_and_bad_settings_are_explained(opened):
     page.locator("#set-forbid").fill("nobody -> x")
     start(page)
     page.locator("#failure", has_text="nobody").wait_for()
-    assert page.locator("#set-group").input_value() == "who"
+    playwright.expect(page.locator("#set-group")).to_have_value("who")
     no_barriers(page)
 
 

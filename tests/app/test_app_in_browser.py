@@ -4,28 +4,16 @@
 """
 
 import re
-import shutil
 import zipfile
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra `app` is not installed")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("chromium is not installed (apt-get install chromium)", allow_module_level=True)
 
-from app_examples import PATIENCE, running_app, small_csv  # noqa: E402
-from causalformer.graph import CausalGraph  # noqa: E402
+from app_examples import PATIENCE, running_app, small_csv
+from browser import AXE, DESKTOP, PHONE, playwright, running_browser
+from causalformer.graph import CausalGraph
 
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-AXE = (Path(__file__).parents[1] / "report" / "vendor" / "axe.min.js").read_text(encoding="utf-8")
-DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 QUICK = "max_epochs = 2\nn_channels = 4"
 ENDLESS = "max_epochs = 100000\nn_channels = 4"
 HOSTILE_FILE = "<img src=x onerror=alert(1)>.csv"
@@ -34,10 +22,8 @@ HOSTILE = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "“a”
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=120_000)
+    with running_browser() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@
 
 import csv
 import io
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from browser import AXE, DESKTOP, PHONE, running_browser
 from causalformer.graph import CausalGraph
 from report_examples import (
     hostile_model,
@@ -21,18 +21,6 @@ from report_examples import (
     small_model,
 )
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("chromium is not installed (apt-get install chromium)", allow_module_level=True)
-
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
-DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 MODELS = {
     "small": lambda: small_model(warnings=("mind the gap",)),
     "hostile": hostile_model,
@@ -44,11 +32,8 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as started:
-        # generous: the machine may be busy
-        running = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=120_000)
+    with running_browser() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

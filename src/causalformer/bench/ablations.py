@@ -36,6 +36,10 @@ BY_RELEVANCE: Final = "default-by-relevance"
 """The default's network, read as the paper reads its own: relevance and k-means, no tests."""
 
 
+ABLATIONS: Final = (*PAPER_ABLATIONS, *DEFAULT_ABLATIONS, BY_RELEVANCE)
+"""Every variant; a comparison of methods leaves them out."""
+
+
 class ByRelevance(BaseEstimator):  # type: ignore[misc]
     """Read the default's trained network by relevance alone.
 

@@ -1,4 +1,4 @@
-"""Data sets that are drawn from a recipe instead of read from a folder."""
+"""Data sets that are drawn from a recipe instead of read from a folder, and holes in data."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer.data import SeriesTable
+from causalformer.data.imputation import impute
 from causalformer.datasets import Generated
 
 Pattern: TypeAlias = Literal["random", "blocks"]
@@ -70,3 +72,15 @@ def with_holes(
         chosen = [rng.permutation(n_blocks) < round(share * n_blocks) for _ in values.T]
         holes = np.repeat(np.stack(chosen, axis=1), _BLOCK, axis=0)[: len(values)]
     return np.where(holes, np.nan, values)
+
+
+def filled(series: SeriesTable) -> SeriesTable:
+    """Draw straight lines through the holes; beyond the last value of a series, its mean.
+
+    Examples
+    --------
+    >>> holed = SeriesTable(np.array([[1.0], [np.nan], [3.0], [np.nan]]), ("x",))
+    >>> filled(holed).values[:, 0].tolist()
+    [1.0, 2.0, 3.0, 2.0]
+    """
+    return impute(impute(series, "interpolate"), "mean")

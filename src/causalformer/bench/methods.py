@@ -10,6 +10,7 @@ from typing import Any, Final
 from causalformer import baselines
 from causalformer.baselines import METHODS
 from causalformer.bench.ablations import (
+    ABLATIONS,
     BY_RELEVANCE,
     DEFAULT_ABLATIONS,
     PAPER_ABLATIONS,
@@ -121,7 +122,7 @@ def method_names() -> tuple[str, ...]:
     >>> method_names()[:2]
     ('self-loops', 'var')
     """
-    return (*COMPARED, *PRESETS, *PAPER_ABLATIONS, *DEFAULT_ABLATIONS, BY_RELEVANCE)
+    return (*COMPARED, *PRESETS, *ABLATIONS)
 
 
 def _baseline(name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from causalformer.bench.drawn import Pattern, with_holes
+from causalformer.bench.drawn import Pattern, filled, with_holes
 from causalformer.bench.environment import write_environment
 from causalformer.bench.tables import markdown
 from causalformer.datasets.folders import BenchmarkFile, load_folder
@@ -46,7 +46,6 @@ def run(folder: str, file: BenchmarkFile, share: float, pattern: Pattern) -> lis
 
     from causalformer.baselines import PCMCI, VarGranger
     from causalformer.bench.timing import one_thread
-    from causalformer.data.imputation import impute
     from causalformer.errors import DataWarning
     from causalformer.estimator import CausalFormer
     from causalformer.metrics import evaluate
@@ -54,12 +53,11 @@ def run(folder: str, file: BenchmarkFile, share: float, pattern: Pattern) -> lis
     made = file.load()
     rng = np.random.default_rng([len(folder), int(100 * share), *file.name.encode()])
     table = replace(made.series, values=with_holes(made.series.values, share, pattern, rng))
-    # a straight line has two ends: beyond the last value, the mean
-    filled = impute(impute(table, "interpolate"), "mean")
+    without_holes = filled(table)
     methods: dict[str, Any] = {
         "default": (CausalFormer(device="cpu"), table),
-        "interpolated, var": (VarGranger(), filled),
-        "interpolated, pcmci": (PCMCI(), filled),
+        "interpolated, var": (VarGranger(), without_holes),
+        "interpolated, pcmci": (PCMCI(), without_holes),
     }
     outcomes = []
     for name, (method, series) in methods.items():

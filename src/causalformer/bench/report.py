@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from causalformer.bench.ablations import ABLATIONS
 from causalformer.bench.comparison import comparison_markdown
 from causalformer.bench.figures import (
     accuracy_against_time,
@@ -38,7 +39,7 @@ def write_report(results: "pd.DataFrame", out: str | Path) -> None:
     """
     out = Path(out)
     write_atomically(out / "results.parquet", lambda path: results.to_parquet(path, index=False))
-    compared = results[~results["method"].str.contains("-with|-by-", regex=True)]
+    compared = results[~results["method"].isin(ABLATIONS)]
     write_text(out / "methods.md", pivots_markdown(compared))
     write_text(out / "methods.tex", pivots_latex(compared))
     write_text(out / "comparison.md", comparison_markdown(compared))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from causalformer._version import __version__
 from causalformer.baselines import METHODS
-from causalformer.bench.drawn import Drawn, DrawnFile
+from causalformer.bench.drawn import Drawn, DrawnFile, filled
 from causalformer.bench.environment import write_environment
 from causalformer.bench.memory import forget_peak, peak_gb
 from causalformer.bench.methods import REFERENCES, Method, method_for
@@ -19,7 +19,6 @@ from causalformer.bench.result_file import PARITY, ResultFile, Row, as_row
 from causalformer.bench.tables import bench_markdown
 from causalformer.bench.timing import one_thread, warm_up
 from causalformer.data import SeriesTable
-from causalformer.data.imputation import impute
 from causalformer.datasets import BenchmarkFile, load_folder
 from causalformer.datasets.folders import Orientation
 from causalformer.errors import DataWarning, SettingsError
@@ -318,10 +317,7 @@ def _measure(job: Job) -> tuple[list[dict[str, object]], str]:
 
 def _usable(series: SeriesTable, method: Method) -> SeriesTable:
     """Draw straight lines through the holes for a method that takes none."""
-    if method.takes_missing or not series.missing.any():
-        return series
-    # a straight line has two ends: beyond the last value, the mean
-    return impute(impute(series, "interpolate"), "mean")
+    return series if method.takes_missing or not series.missing.any() else filled(series)
 
 
 def _figures(model: Any, truth: CausalGraph) -> dict[str, object]:

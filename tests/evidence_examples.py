@@ -70,9 +70,11 @@ def make_evidence(
             gain_error=sizes,
             residual_correlation=filled(n_series, 0, residual_correlation),
             n_together=np.full((n_series, n_series), float(n_slots)),
+            residual=np.zeros((len(scores) - max_lag, n_series), dtype=np.float32),
         ),
         linear_p=p,
         linear_t=linear_t,
+        tested=np.ones_like(p, dtype=bool),
     )
 
 

@@ -15,7 +15,7 @@ LAYERS = [
     {"files", "names", "arrays"},
     {"formats"},
     {"graph", "config"},
-    {"truth", "knowledge", "metrics", "data", "devices"},
+    {"truth", "knowledge", "metrics", "data", "devices", "parallel"},
     {"datasets", "model", "checkpoint"},
     {"training"},
     {"explain"},

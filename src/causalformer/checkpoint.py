@@ -43,25 +43,17 @@ def save_state(
     generator: torch.Generator,
 ) -> None:
     """Write everything `load_state` needs to continue as if nothing had happened."""
-    from safetensors.torch import save
-
     tensors = {"generator": generator.get_state()}
     tensors |= {f"model/{k}": v for k, v in model.state_dict().items()}
     tensors |= {f"best/{k}": v for k, v in (state.best_weights or {}).items()}
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{index}/{k}": torch.as_tensor(v) for k, v in slots.items()}
     facts = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "fingerprint": fingerprint,
         "epochs": json.dumps(state.epochs),
         "best_loss": repr(state.best_loss),
         "best_epoch": str(state.best_epoch),
     }
-    contiguous = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-    facts["sha256"] = _checksum(contiguous, facts)
-    content = save(contiguous, metadata=facts)
-    write_atomically(path, lambda p: p.write_bytes(content))
+    save_tensors(path, fingerprint, tensors, facts)
 
 
 def load_state(
@@ -78,17 +70,8 @@ def load_state(
     FileFormatError
         If the file is damaged, or belongs to other data or settings.
     """
-    facts, tensors = _read(path)
-    if (facts.get("format"), facts.get("version")) != (_FORMAT, _VERSION):
-        raise FileFormatError(f"{path} is not a checkpoint of this version; delete it")
-    if facts.get("fingerprint") != fingerprint:
-        raise FileFormatError(
-            f"checkpoint {path} belongs to other data, settings or another seed; "
-            "delete it to begin anew"
-        )
+    tensors, facts = load_tensors(path, fingerprint)
     try:
-        if facts.pop("sha256") != _checksum(tensors, facts):
-            raise ValueError("its checksum is wrong")
         model.load_state_dict(_below(tensors, "model"))
         optimizer_state = optimizer.state_dict()
         for key, value in _below(tensors, "optimizer").items():
@@ -106,6 +89,34 @@ def load_state(
         )
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+
+
+def save_tensors(
+    path: Path, fingerprint: str, tensors: dict[str, Tensor], facts: dict[str, str]
+) -> None:
+    """Write tensors and facts to a file that names what it belongs to."""
+    from safetensors.torch import save
+
+    facts = {"format": _FORMAT, "version": _VERSION, "fingerprint": fingerprint, **facts}
+    contiguous = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+    facts["sha256"] = _checksum(contiguous, facts)
+    content = save(contiguous, metadata=facts)
+    write_atomically(path, lambda p: p.write_bytes(content))
+
+
+def load_tensors(path: Path, fingerprint: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read what `save_tensors` wrote; raise `FileFormatError` as `load_state` does."""
+    facts, tensors = _read(path)
+    if (facts.get("format"), facts.get("version")) != (_FORMAT, _VERSION):
+        raise FileFormatError(f"{path} is not a checkpoint of this version; delete it")
+    if facts.get("fingerprint") != fingerprint:
+        raise FileFormatError(
+            f"checkpoint {path} belongs to other data, settings or another seed; "
+            "delete it to begin anew"
+        )
+    if facts.pop("sha256", None) != _checksum(tensors, facts):
+        raise FileFormatError(f"checkpoint {path} is damaged (its checksum is wrong); delete it")
+    return tensors, facts
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:

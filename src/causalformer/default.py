@@ -21,12 +21,15 @@ from causalformer.data.scaling import (
     levelled,
 )
 from causalformer.data.windows import lagged_samples, slots_with_past
-from causalformer.detect.calibrated import detect, new_network
+from causalformer.detect.blocks import detect
+from causalformer.detect.calibrated import new_network
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_between, fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
+from causalformer.detect.memory import Size, memory_limit, plan_memory
 from causalformer.detect.samples import make_samples
+from causalformer.detect.screening import LEAST_CANDIDATES
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
@@ -55,6 +58,7 @@ class DefaultOptions:
     stability: int = 0
     n_jobs: int = 1
     knowledge: PriorKnowledge = field(default_factory=PriorKnowledge)
+    max_memory: str | float | None = None
 
     def __post_init__(self) -> None:
         if self.max_lag != "auto" and not (is_whole(self.max_lag) and self.max_lag >= 1):
@@ -73,6 +77,7 @@ class DefaultOptions:
             raise SettingsError(
                 f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
             )
+        memory_limit(self.max_memory)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +172,8 @@ class DefaultFit:
             if name.startswith("scores.")
         }
         max_lag = stored.weights["skip"].shape[1]
-        model = new_network(len(stored.names), max_lag, settings)
+        sources = stored.weights.get("sources")
+        model = new_network(len(stored.names), max_lag, settings, sources=sources)
         model.load_state_dict(stored.weights)
         diagnostics = Diagnostics(
             names=stored.names,
@@ -217,7 +223,7 @@ def fit_default(
     given, table = table, table.select([table.names[i] for i in order])
     scaling = fit_table_scaling(table)
     scores = replace(table, values=scaling.apply(table))
-    choice = _max_lag(options, scores)
+    choice = _max_lag(options, scores, settings)
     n_samples = len(slots_with_past(table.segments, choice.max_lag))
     if n_samples < _LEAST_SAMPLES:
         raise DataError(
@@ -236,7 +242,8 @@ def fit_default(
         raise SettingsError(
             "an edge within a slot is required, but instantaneous is False; drop one of them"
         )
-    allowed = known.allowed[..., 1:]
+    size = Size(table.n_slots, table.n_series, choice.max_lag)
+    plan = plan_memory(size, settings, options.n_jobs, options.max_memory)
     with fast_small_steps(device, table.n_series):
         samples = make_samples(
             scores.values,
@@ -249,8 +256,10 @@ def fit_default(
         model, history, evidence = detect(
             samples,
             settings,
-            allowed,
+            known,
             random_state=random_state,
+            n_jobs=plan.n_jobs,
+            effects_per_block=plan.effects_per_block,
             checkpoint=checkpoint,
             on_epoch=on_epoch,
         )
@@ -263,10 +272,10 @@ def fit_default(
         frequency = edge_frequency(
             samples,
             settings,
-            allowed,
+            known,
             options.alpha,
             n_refits=options.stability,
-            n_jobs=options.n_jobs,
+            n_jobs=plan.n_jobs,
             random_state=random_state,
             checkpoint=checkpoint,
         )
@@ -314,14 +323,16 @@ def canonical_order(table: SeriesTable) -> tuple[int, ...]:
     return tuple(sorted(range(table.n_series), key=digests.__getitem__))
 
 
-def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
+def _max_lag(options: DefaultOptions, scores: SeriesTable, settings: DetectorSettings) -> LagChoice:
     if options.max_lag == "auto":
         choice = suggest_max_lag(fill_between(scores.values, scores.segments), scores.segments)
     else:
         choice = LagChoice(int(options.max_lag), "chosen by the user")
     n_observed = int((~scores.missing).sum(axis=0).mean())
     n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
-    return affordable(choice, max(1, n_observed - n_lost), scores.n_series)
+    screened = scores.n_series > settings.screen_above
+    n_causes = LEAST_CANDIDATES if screened else scores.n_series
+    return affordable(choice, max(1, n_observed - n_lost), n_causes)
 
 
 def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
@@ -337,4 +348,5 @@ def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
         "instantaneous_p_value": within.p_value,
         "instantaneous_q_value": within.q_value,
         "partial_correlation": within.partial,
+        "tested": evidence.tested.astype(np.float64),
     }

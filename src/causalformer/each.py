@@ -11,6 +11,7 @@ from causalformer.data import SeriesTable, read_series
 from causalformer.errors import CausalFormerError, DataError
 from causalformer.estimator import CausalFormer
 from causalformer.graph import CausalGraph
+from causalformer.parallel import workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,7 @@ def fit_each(
     group : str, optional
         The column that says which recording a row belongs to.
     n_jobs : int
-        Processes; the result does not depend on it.
+        Processes, unless the model names a cluster; the result does not depend on it.
 
     Raises
     ------
@@ -88,11 +89,13 @@ def fit_each(
 
     recordings = read_series(X, group=group).recordings()
     options = CausalFormer(
-        **model.get_params(deep=False) | {"checkpoint": None, "on_epoch": None, "n_jobs": 1}
+        **model.get_params(deep=False)
+        | {"checkpoint": None, "on_epoch": None, "n_jobs": 1, "cluster": None}
     )
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(_graph_or_reason)(options, table) for table in recordings.values()
-    )
+    with workers(model.cluster, n_jobs) as at_once:
+        results = Parallel(n_jobs=at_once)(
+            delayed(_graph_or_reason)(options, table) for table in recordings.values()
+        )
     by_name = dict(zip(recordings, results, strict=True))
     each = EachRecording(
         {name: found for name, found in by_name.items() if isinstance(found, CausalGraph)},

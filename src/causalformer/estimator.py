@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -20,12 +21,14 @@ from causalformer.data import SeriesTable, read_series
 from causalformer.data.imputation import Missing, impute
 from causalformer.data.windows import slots_with_past
 from causalformer.default import DefaultFit, DefaultOptions, fit_default
+from causalformer.detect.memory import MemoryPlan, Size, plan_memory
 from causalformer.devices import choose_device
 from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation
 from causalformer.knowledge import PriorKnowledge, read_knowledge
 from causalformer.model_files import StoredModel, load_model, save_model
 from causalformer.paper import PaperFit, fit_paper
+from causalformer.parallel import workers
 from causalformer.training import CheckpointFile, Epoch
 
 if TYPE_CHECKING:
@@ -61,7 +64,14 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     stability : int
         Refits on block-bootstrap samples; each edge then carries the share that found it, too.
     n_jobs : int
-        Processes for the refits; the result does not depend on it.
+        Processes (-1: one per core) for the refits and, above 64 series, for blocks of effects;
+        with fewer series, threads for the tests. The result does not depend on it.
+    cluster : str, optional
+        A Dask cluster in place of processes: ``"local"``, or the address of a scheduler such as
+        ``"tcp://10.0.0.5:8786"``; see `causalformer.parallel.workers`.
+    max_memory : str or float, optional
+        What the fit may take, such as ``"4GB"`` or a number of bytes; 70 % of what is free unless
+        given. See `causalformer.detect.memory`.
     missing : {"mask", "interpolate", "previous", "mean"}
         What to do about missing values (NaN). ``"mask"``: nothing is learned from them or judged
         by them. The others fill them in first; see `causalformer.data.imputation.impute`.
@@ -121,6 +131,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         instantaneous: bool | Literal["auto"] = "auto",
         stability: int = 0,
         n_jobs: int = 1,
+        cluster: str | None = None,
+        max_memory: str | float | None = None,
         missing: Missing = "mask",
         knowledge: PriorKnowledge | Mapping[str, Any] | str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -135,6 +147,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         self.instantaneous = instantaneous
         self.stability = stability
         self.n_jobs = n_jobs
+        self.cluster = cluster
+        self.max_memory = max_memory
         self.missing = missing
         self.knowledge = knowledge
         self.settings = settings
@@ -178,10 +192,35 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             },
         }
         if isinstance(settings, DetectorSettings):
-            self._keep(fit_default(table, options, settings, **common), table)
+            with workers(self.cluster, options.n_jobs) as n_jobs:
+                options = replace(options, n_jobs=n_jobs)
+                self._keep(fit_default(table, options, settings, **common), table)
         else:
             self._keep(fit_paper(table, settings, options.knowledge, **common), table)
         return self
+
+    def memory_plan(self, X: Any, *, group: str | None = None) -> MemoryPlan | None:
+        """Say what a fit would take, before it starts; None with a preset of the paper.
+
+        Raises
+        ------
+        SettingsError
+            If it cannot stay below `max_memory`; the message says what would fit.
+
+        Examples
+        --------
+        >>> from causalformer.datasets import make_var
+        >>> plan = CausalFormer().memory_plan(make_var(3, 300, random_state=0).series)
+        >>> 0.1e9 < plan.n_bytes < 1e9
+        True
+        """
+        settings = resolve_settings(self.preset, self.settings)
+        if not isinstance(settings, DetectorSettings):
+            return None
+        table = read_series(X, group=group)
+        max_lag = 10 if self.max_lag == "auto" else self.max_lag
+        size = Size(table.n_slots, table.n_series, max_lag)
+        return plan_memory(size, settings, self.n_jobs, self.max_memory)
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.
@@ -375,6 +414,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             self.stability,
             self.n_jobs,
             read_knowledge(self.knowledge),
+            self.max_memory,
         )
 
     def _parameters(self) -> dict[str, Any]:

@@ -165,6 +165,10 @@ class CheckpointFile:
         """Where the refits of a stability run are kept, beside the state of the training."""
         return self.path.with_suffix(".refits.json")
 
+    def block(self, effects: range) -> Path:
+        """Where the finished results of a block of effects are kept."""
+        return self.path.with_suffix(f".{effects.start}-{effects.stop}.safetensors")
+
     def wait_after(self, cost: float) -> float:
         """Give the seconds until the next writing, if the last one took `cost` seconds.
 
@@ -186,6 +190,7 @@ def train(
     generator: torch.Generator,
     *,
     optimizer: torch.optim.Optimizer | None = None,
+    most_per_epoch: int | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
     checkpoint: CheckpointFile | None = None,
 ) -> History:
@@ -210,6 +215,8 @@ def train(
     optimizer : torch.optim.Optimizer, optional
         What takes the steps; Adam (AMSGrad) unless given. The plan sets the rate of all its
         groups, in a group with ``rate_scale`` times that.
+    most_per_epoch : int, optional
+        An epoch ends after so many samples, drawn at random, even if there are more.
     on_epoch : callable, optional
         Receives every `Epoch`: progress lives outside the loop.
     checkpoint : CheckpointFile, optional
@@ -230,7 +237,9 @@ def train(
     try:
         for number in range(len(state.epochs), plan.max_epochs):
             started = time.monotonic()
-            train_loss = _one_epoch(model, optimizer, windows, split, loss, plan, generator, number)
+            order = torch.randperm(split.train[1] - split.train[0], generator=generator)
+            order = split.train[0] + order[:most_per_epoch]
+            train_loss = _one_epoch(model, optimizer, windows, order, loss, plan, number)
             if len(validation):
                 validation_loss = _mean_loss(model, validation, loss, plan.batch_size)
                 is_best = validation_loss < state.best_loss
@@ -287,16 +296,13 @@ def _one_epoch(
     model: Network,
     optimizer: torch.optim.Optimizer,
     windows: Tensor,
-    split: TimeSplit,
+    order: Tensor,
     loss: Loss[Network],
     plan: Plan,
-    generator: torch.Generator,
     number: int,
 ) -> float:
-    """Pass once over the training windows in random order; give the mean loss."""
+    """Pass once over the training windows in a random order; give the mean loss."""
     model.train()
-    first, stop = split.train
-    order = first + torch.randperm(stop - first, generator=generator)
     total = torch.zeros((), device=windows.device)
     batches = order.to(windows.device).split(plan.batch_size)
     for done, chosen in enumerate(batches):

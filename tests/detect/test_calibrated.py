@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import detect, gather_evidence, lag_weights, train_network
+from causalformer.detect.calibrated import (
+    detect_together,
+    gather_evidence,
+    lag_weights,
+    new_network,
+    train_network,
+)
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
 from causalformer.detect.granger import granger_tests, lagged_tests
 from causalformer.explain.channel_relevance import channel_relevance
@@ -36,7 +42,7 @@ def network_p(evidence):
 def test_linear_tests_count_only_where_the_network_is_hardly_better():
     bent = DetectorSettings(max_epochs=30, n_channels=16)
     x = series(400)
-    _, _, evidence = detect(samples_of(x, 2), bent, EVERYTHING, random_state=0)
+    _, _, evidence = detect_together(samples_of(x, 2), bent, EVERYTHING, random_state=0)
     better = 1 - evidence.removal.error / evidence.removal.linear_error
     assert (better < 0.05).tolist() == [True, False, True]
     linear_p = np.exp(granger_tests(x, 2).log_p)
@@ -84,12 +90,12 @@ def test_what_a_fold_may_not_learn_from_changes_nothing_in_it():
     samples = samples_of(series(120), 2)
     elsewhere = samples.now.clone()
     elsewhere[samples.fold == 1] += 5
-    kernels = [
-        train_network(
-            replace(samples, now=now), TINY, EVERYTHING, torch.Generator().manual_seed(0)
-        )[0].kernel
-        for now in (samples.now, elsewhere)
-    ]
+    kernels = []
+    for now in (samples.now, elsewhere):
+        generator = torch.Generator().manual_seed(0)
+        model = new_network(3, 2, TINY, generator)
+        train_network(model, replace(samples, now=now), TINY, EVERYTHING, generator)
+        kernels.append(model.kernel)
     moved = (kernels[0] - kernels[1]).abs().amax((0, 1, 3, 4))
     assert moved[1] < 1e-6
     assert moved[[0, 2, 3]].min() > 1e-4
@@ -99,7 +105,7 @@ def test_what_a_fold_may_not_learn_from_changes_nothing_in_it():
 def test_any_number_of_folds(n_folds):
     settings = TINY.model_copy(update={"n_folds": n_folds})
     samples = samples_of(series(), 2, n_folds)
-    model, history, evidence = detect(samples, settings, EVERYTHING, random_state=0)
+    model, history, evidence = detect_together(samples, settings, EVERYTHING, random_state=0)
     assert model.n_folds == n_folds
     assert len(history.epochs) == 3
     assert evidence.q_value[0, 2] < 0.05
@@ -109,7 +115,7 @@ def test_picked_samples_are_those_that_are_tested():
     samples = samples_of(series(), 2)
 
     def p_value(samples):
-        return detect(samples, TINY, EVERYTHING, random_state=0)[2].p_value
+        return detect_together(samples, TINY, EVERYTHING, random_state=0)[2].p_value
 
     positions = np.arange(198)
     np.testing.assert_array_equal(p_value(samples.pick(positions)), p_value(samples))
@@ -129,7 +135,9 @@ class TestMissingValues:
     def test_whatever_stands_in_an_unobserved_slot_changes_nothing(self, number):
         samples = samples_of(self.x(), 2)
         other = replace(samples, now=torch.where(samples.observed > 0, samples.now, number))
-        first, second = (detect(s, TINY, EVERYTHING, random_state=0) for s in (samples, other))
+        first, second = (
+            detect_together(s, TINY, EVERYTHING, random_state=0) for s in (samples, other)
+        )
         for a, b in zip(first[0].parameters(), second[0].parameters(), strict=True):
             assert torch.equal(a, b)
         for name in ("p_value", "q_value", "effect", "size", "strength", "lag_profile"):
@@ -137,7 +145,7 @@ class TestMissingValues:
 
     def test_linear_tests_rest_on_the_samples_that_count(self):
         samples = samples_of(self.x(), 2)
-        _, _, evidence = detect(samples, TINY, EVERYTHING, random_state=0)
+        _, _, evidence = detect_together(samples, TINY, EVERYTHING, random_state=0)
         counts = evidence.samples.counts.numpy() > 0
         assert (counts.sum(0) < samples.observed.numpy().sum(0)).all()
         past = samples.past.flatten(1).double().numpy()
@@ -151,7 +159,9 @@ class TestMissingValues:
         np.testing.assert_array_equal(np.diag(evidence.removal.n_together), counts.sum(0))
 
     def test_the_edges_are_found_in_spite_of_gaps(self):
-        _, _, evidence = detect(samples_of(self.x(400), 2), TINY, EVERYTHING, random_state=0)
+        _, _, evidence = detect_together(
+            samples_of(self.x(400), 2), TINY, EVERYTHING, random_state=0
+        )
         assert evidence.q_value[0, 2] < 1e-3
         assert evidence.q_value[[1, 2], [0, 1]].min() > 0.05
 
@@ -160,7 +170,7 @@ class TestForbiddenPairs:
     def evidence(self):
         allowed = EVERYTHING.copy()
         allowed[0, 2] = allowed[1, 1] = allowed[2, 0, 1] = False
-        return detect(samples_of(series(), 2), TINY, allowed, random_state=0)[2]
+        return detect_together(samples_of(series(), 2), TINY, allowed, random_state=0)[2]
 
     def test_they_are_not_tested(self):
         evidence = self.evidence()

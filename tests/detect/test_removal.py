@@ -183,7 +183,7 @@ def test_a_slot_judged_for_one_effect_need_not_count_for_the_other():
 class TestShared:
     def removal(self, correlation, n_together):
         one = np.ones((3, 3))
-        return RemovalErrors(one[0], one[0], one, one, correlation, n_together)
+        return RemovalErrors(one[0], one[0], one, one, correlation, n_together, one)
 
     def test_is_the_mean_square_beyond_noise_off_the_diagonal(self):
         correlation = np.array([[1, 0.3, 0.2], [0.3, 1, 0.4], [0.2, 0.4, 1]])

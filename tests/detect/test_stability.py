@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from causalformer.config import DetectorSettings
 from causalformer.detect import stability
-from causalformer.detect.calibrated import detect
+from causalformer.detect.blocks import detect
 from causalformer.detect.stability import block_bootstrap, edge_frequency
 from causalformer.errors import FileFormatError
+from causalformer.knowledge import KnownGraph
 from causalformer.training import CheckpointFile
 from evidence_examples import samples_of
 
@@ -18,8 +19,7 @@ def frequency(coupling=1.0, **changes):
     x = np.random.default_rng(1).standard_normal((150, 3))
     x[1:, 1] += coupling * x[:-1, 0]
     options = {"n_refits": 3, "n_jobs": 1, "random_state": 0} | changes
-    everything = np.ones((3, 3, 2), dtype=bool)
-    return edge_frequency(samples_of(x, 2), TINY, everything, 0.05, **options)
+    return edge_frequency(samples_of(x, 2), TINY, KnownGraph.anything(3, 2), 0.05, **options)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import typer
 from causalformer.cli.options import JsonOption, QuietOption, SetOption, key_values
 from causalformer.cli.terminal import say, show, show_json
 from causalformer.errors import SettingsError
+from causalformer.parallel import workers
 
 
 class Orientation(StrEnum):
@@ -57,6 +58,10 @@ def bench(
         typer.Option(help="How the truth of an fMRI folder is read; suite 'paper': both."),
     ] = None,
     n_jobs: Annotated[int, typer.Option(help="Jobs at the same time; -1: one per core.")] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="local|tcp://…", help="Share the jobs with Dask workers."),
+    ] = None,
     files: Annotated[int | None, typer.Option(min=1, help="Only the first N files each.")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="Only the first N rows each.")] = None,
     quick: Annotated[
@@ -104,7 +109,8 @@ def bench(
             state = row["error"] or f"F1 {float(row['f1']):.2f}, {float(row['seconds']):.1f} s"
             say(f"{done} of {total}", f"{name}: {state}")
 
-    results = run_bench(plans, out, n_jobs=n_jobs, fresh=fresh, on_result=report)
+    with workers(cluster, n_jobs) as at_once:
+        results = run_bench(plans, out, n_jobs=at_once, fresh=fresh, on_result=report)
     write_report(results, out)
     if suite is Suite.PAPER:
         write_paper_report(results, plans[0], out)

@@ -64,7 +64,16 @@ def discover(
     stability: Annotated[
         int, typer.Option(min=0, help="Refits on resampled data; gives each edge a frequency.")
     ] = 0,
-    n_jobs: Annotated[int, typer.Option(help="Processes for the refits.")] = 1,
+    n_jobs: Annotated[
+        int, typer.Option(help="Processes (or threads); -1: one per core. Changes no result.")
+    ] = -1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="local|tcp://…", help="Share the work with Dask workers."),
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="4GB", help="Default: 70 % of what is free.")
+    ] = None,
     preset: Annotated[
         str, typer.Option(help="`default`, or a preset of the paper; see `presets`.")
     ] = "default",
@@ -167,6 +176,8 @@ def discover(
         instantaneous={"yes": True, "no": False}.get(instantaneous.value, "auto"),
         stability=stability,
         n_jobs=n_jobs,
+        cluster=cluster,
+        max_memory=max_memory,
         missing=missing.value,
         knowledge=knowledge_from_options(
             knowledge, require or (), forbid or (), exogenous or (), effects_only or ()

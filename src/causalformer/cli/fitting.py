@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from causalformer.estimator import CausalFormer
 
 
+_MUCH_MEMORY = 1e9  # bytes that are worth a word
+
+
 def run_discovery(
     model: "CausalFormer",
     table: "SeriesTable",
@@ -70,7 +73,8 @@ def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
     from causalformer.results import CHECKPOINT
 
     path = folder / CHECKPOINT
-    if path.exists() and not resume:
+    there = any(folder.glob(f"{path.stem}.*"))
+    if there and not resume:
         try:
             _forget(path)
         except OSError as error:
@@ -79,7 +83,7 @@ def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
             ) from error
         if talk:
             say("note", "an earlier run's checkpoint was deleted; --resume would have used it")
-    elif resume and not path.exists() and talk:
+    elif resume and not there and talk:
         say("note", f"there is no checkpoint in {folder}: starting from the beginning")
     return path
 
@@ -89,6 +93,9 @@ def _fit(model: "CausalFormer", table: "SeriesTable", *, talk: bool) -> None:
     from causalformer.progress import TrainingProgress
 
     settings = resolve_settings(model.preset, model.settings)
+    plan = model.memory_plan(table)
+    if talk and plan is not None and plan.n_bytes > _MUCH_MEMORY:
+        say("note", f"this may take {plan.n_bytes / 1e9:.1f} GB of memory; see --max-memory")
     with TrainingProgress(settings.max_epochs) if talk else nullcontext() as progress:
         model.set_params(on_epoch=progress).fit(table)
     if talk and model.history_.stopped == "interrupted":

@@ -18,7 +18,12 @@ from torch import Tensor
 from causalformer.config import DetectorSettings
 from causalformer.data.windows import TimeSplit
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
-from causalformer.detect.granger import GrangerTests, lagged_tests, separate_tests
+from causalformer.detect.granger import (
+    GrangerTests,
+    beside_each_other,
+    lagged_tests,
+    separate_tests,
+)
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
@@ -30,6 +35,8 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
+_MOST_PER_EPOCH = 50_000  # samples that are learned from before the next epoch begins
+_MOST_TO_DESCRIBE = 2**16  # samples that strengths and lags are read from
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,8 @@ class Evidence:
         p-value of Granger's linear test.
     linear_t : array ``[cause, effect, lag - 1]``
         |t| of every coefficient of the linear model.
+    tested : array of bool
+        Whether the pair was tested: it is allowed, and screening left it.
     """
 
     p_value: FloatArray
@@ -72,6 +81,7 @@ class Evidence:
     removal: RemovalErrors
     linear_p: FloatArray
     linear_t: FloatArray
+    tested: BoolArray
 
 
 def new_network(
@@ -79,8 +89,9 @@ def new_network(
     max_lag: int,
     settings: DetectorSettings,
     generator: torch.Generator | None = None,
+    sources: Tensor | None = None,
 ) -> ChannelNetwork:
-    """Build the network that the settings describe."""
+    """Build the network that the settings describe; see `ChannelNetwork` for `sources`."""
     return ChannelNetwork(
         settings.n_folds,
         n_series,
@@ -88,20 +99,21 @@ def new_network(
         settings.n_channels,
         generator,
         settings.temperature if settings.attention else None,
+        sources,
     )
 
 
 def train_network(
+    model: ChannelNetwork,
     samples: Samples,
     settings: DetectorSettings,
     allowed: BoolArray,
     generator: torch.Generator,
     on_epoch: Callable[[Epoch], object] | None = None,
     checkpoint: CheckpointFile | None = None,
-) -> tuple[ChannelNetwork, History]:
-    """Train the networks of all folds at once, with causes removed at random."""
-    past, now, n_series = samples.past, samples.now, samples.n_series
-    model = new_network(n_series, samples.max_lag, settings, generator).to(past.device)
+) -> History:
+    """Train the networks of all folds at once, in place, with causes removed at random."""
+    past, now = samples.past, samples.now
     if not allowed.all():
         model.allow(torch.from_numpy(allowed).to(past.device))
     folds = torch.arange(settings.n_folds)
@@ -113,8 +125,8 @@ def train_network(
 
     def loss(network: ChannelNetwork, slots: Tensor) -> Tensor:
         missing = torch.rand(len(slots), generator=generator) < settings.removed_share
-        which = torch.randint(n_series, (len(slots),), generator=generator)
-        removed = torch.zeros(len(slots), n_series)
+        which = torch.randint(model.n_causes, (len(slots),), generator=generator)
+        removed = torch.zeros(len(slots), model.n_causes)
         removed[torch.arange(len(slots)), which] = missing.float()
         return masked_source_loss(
             network, past[slots], now[slots], learns[slots], removed.to(past), ridge, lag_weight
@@ -122,35 +134,38 @@ def train_network(
 
     n_learned = len(samples) * (settings.n_folds - 1) // settings.n_folds
     batch_size = min(256, max(32, n_learned // 4)) * settings.n_folds // (settings.n_folds - 1)
-    history = train(
+    return train(
         model,
         torch.arange(len(samples), device=past.device),
         TimeSplit(train=(0, len(samples)), validation=(len(samples), len(samples))),
         loss,
         OneCycle(settings.learning_rate, batch_size, settings.max_epochs),
         generator,
+        most_per_epoch=_MOST_PER_EPOCH,
         on_epoch=on_epoch,
         checkpoint=checkpoint,
     )
-    return model, history
 
 
-def detect(
+def detect_together(
     samples: Samples,
     settings: DetectorSettings,
     allowed: BoolArray,
     *,
     random_state: int,
+    n_jobs: int = 1,
     checkpoint: CheckpointFile | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
 ) -> tuple[ChannelNetwork, History, Evidence]:
-    """Train on samples of normal scores and test every pair.
+    """Train one network on samples of normal scores and test every pair.
 
     `allowed`, ``[cause, effect, lag - 1]``, says which links there may be at all.
     """
     generator = torch.Generator().manual_seed(random_state)
-    model, history = train_network(samples, settings, allowed, generator, on_epoch, checkpoint)
-    return model, history, gather_evidence(model, samples, settings, allowed)
+    model = new_network(samples.n_series, samples.max_lag, settings, generator)
+    model = model.to(samples.past.device)
+    history = train_network(model, samples, settings, allowed, generator, on_epoch, checkpoint)
+    return model, history, gather_evidence(model, samples, settings, allowed, n_jobs)
 
 
 def lag_weights(max_lag: int, settings: DetectorSettings) -> Tensor:
@@ -159,17 +174,21 @@ def lag_weights(max_lag: int, settings: DetectorSettings) -> Tensor:
 
 
 def gather_evidence(
-    model: ChannelNetwork, samples: Samples, settings: DetectorSettings, allowed: BoolArray
+    model: ChannelNetwork,
+    samples: Samples,
+    settings: DetectorSettings,
+    allowed: BoolArray,
+    n_jobs: int = 1,
 ) -> Evidence:
-    """Test every pair that is allowed at some lag."""
-    strength, lag_profile = contributions(model, samples.past)
-    samples = samples.informed(lag_profile)
+    """Test every pair of a network's causes and effects that is allowed at some lag."""
+    strength, lag_profile = contributions(model, samples.thinned(_MOST_TO_DESCRIBE).past)
+    samples = samples.informed(lag_profile, model.sources)
     ridge = settings.ridge_for(samples.n_observed)
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
-    removal = removal_errors(model, samples, ridge, lag_weight, allowed)
+    removal = removal_errors(model, samples, ridge, lag_weight, allowed, n_jobs)
     tested = np.asarray(allowed.any(axis=-1))
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    linear = linear_tests(samples, allowed)
+    linear = linear_tests(samples, allowed, model.sources)
     linear_p = np.exp(linear.log_p)
     hardly_better = removal.better_than_linear < settings.linear_margin  # per effect
     linear_counts = hardly_better & settings.linear_evidence
@@ -177,11 +196,12 @@ def gather_evidence(
     p_value = np.where(tested, p_value, 1.0)
     effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
     linear_leads = linear_counts & (linear_p < network_p)
-    between = (p_value <= _SOME_EVIDENCE) & ~np.eye(len(p_value), dtype=bool)
-    lag_error = single_lag_errors(model, samples, between, ridge, lag_weight)
+    between = (p_value <= _SOME_EVIDENCE) & ~model.own.numpy()
+    fewer = samples.thinned(_MOST_TO_DESCRIBE)
+    lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
     return Evidence(
         p_value=p_value,
-        q_value=edge_q(p_value, tested),
+        q_value=edge_q(p_value, tested, model.own.numpy()),
         effect=effect,
         size=np.where(linear_counts, np.maximum(effect, linear.explained), effect),
         strength=strength,
@@ -192,11 +212,19 @@ def gather_evidence(
         removal=removal,
         linear_p=linear_p,
         linear_t=linear.t,
+        tested=tested,
     )
 
 
-def linear_tests(samples: Samples, allowed: BoolArray) -> GrangerTests:
+def linear_tests(
+    samples: Samples, allowed: BoolArray, sources: Tensor | None = None
+) -> GrangerTests:
     """Test every pair by Granger's test, on the samples that count."""
+    if sources is not None:
+        return beside_each_other(
+            linear_tests(samples.of(causes, [i]), allowed[:, [i]])
+            for i, causes in enumerate(sources.tolist())
+        )
     past, now, counts = (
         x.double().cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.counts)
     )
@@ -207,8 +235,8 @@ def linear_tests(samples: Samples, allowed: BoolArray) -> GrangerTests:
 
 def contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:
     """Spread of every cause's contribution, and the mean square of every lag's."""
-    n_pairs = past.shape[1] ** 2 * past.shape[2]
-    total = torch.zeros(past.shape[1], past.shape[1], dtype=torch.float64)
+    n_pairs = model.n_causes * model.n_effects * model.max_lag
+    total = torch.zeros(model.n_causes, model.n_effects, dtype=torch.float64)
     square, by_lag = total.clone(), torch.zeros(*total.shape, past.shape[2], dtype=torch.float64)
     for part in past.split(max(1, 4_000_000 // (n_pairs * 4))):
         share, _ = channel_relevance(model, part)  # slot, cause, lag, effect

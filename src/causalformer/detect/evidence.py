@@ -50,13 +50,16 @@ def false_discovery_q(p_values: FloatArray) -> FloatArray:
     return q.reshape(p_values.shape)
 
 
-def edge_q(p_values: FloatArray, tested: NDArray[np.bool_]) -> FloatArray:
+def edge_q(
+    p_values: FloatArray, tested: NDArray[np.bool_], own: NDArray[np.bool_] | None = None
+) -> FloatArray:
     """Give q-values ``[cause, effect]``; self-loops and edges between series are two families.
 
     Nearly every series drives itself. In one family the many true self-loops would let more false
-    edges between series pass than the rate promises. A pair that is not tested gets one.
+    edges between series pass than the rate promises. A pair that is not tested gets one. Self-loops
+    are on the diagonal unless `own` says where.
     """
-    own = np.eye(len(p_values), dtype=bool)
+    own = np.eye(len(p_values), dtype=bool) if own is None else own
     q = np.ones_like(p_values)
     for family in (own & tested, ~own & tested):
         q[family] = false_discovery_q(p_values[family])

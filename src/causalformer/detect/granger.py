@@ -10,7 +10,7 @@ where RSS₁ is the residual sum of squares with the cause and RSS₀ without it
 decomposition of X serves all pairs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -113,12 +113,14 @@ def separate_tests(
         tests.append(
             lagged_tests(np.where(used, lagged[rows], 0.0), effects[rows, i : i + 1], max_lag)
         )
-    return GrangerTests(
-        *(
-            np.concatenate([getattr(test, f.name) for test in tests], 1)
-            for f in fields(GrangerTests)
-        )
-    )
+    return beside_each_other(tests)
+
+
+def beside_each_other(tests: Iterable[GrangerTests]) -> GrangerTests:
+    """Join the tests of different effects, each with as many causes."""
+    each = list(tests)
+    joined = (np.concatenate([getattr(t, f.name) for t in each], 1) for f in fields(GrangerTests))
+    return GrangerTests(*joined)
 
 
 def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> GrangerTests:

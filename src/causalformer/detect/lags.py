@@ -31,17 +31,21 @@ def single_lag_errors(
     Only for `pairs` ``[cause, effect]``, infinite elsewhere. The kernels are those of the first
     fold; attention, if there is any, stays that of the full past.
     """
-    past = samples.past
-    n_series, max_lag = past.shape[1:]
-    errors = np.full((n_series, n_series, max_lag), np.inf)
-    straight = torch.cat([past.flatten(1), torch.ones_like(past[:, 0, :1])], dim=1)
-    shrink = torch.cat([lag_weight.repeat(n_series), lag_weight.new_full((1,), 1e-6)])
+    past, max_lag = samples.past, samples.max_lag
+    errors = np.full((*pairs.shape, max_lag), np.inf)
+    inputs, straight = model.inputs(past), model.straight(past)
+    shrink = torch.cat([lag_weight.repeat(model.n_causes), lag_weight.new_full((1,), 1e-6)])
     columns = torch.arange(len(shrink), device=past.device)
     summed = model.channels(past)[:, 0]  # slot, effect, channel
     attention = None if model.attention is None else model.attention(past, None)[:, 0]
     for cause in np.flatnonzero(pairs.any(axis=1)).tolist():
         effects = torch.from_numpy(np.flatnonzero(pairs[cause])).to(past.device)
-        shares = past[:, cause, :, None, None] * model.kernel[cause, :, 0][:, effects]
+        if model.sources is None:
+            lags, columns_of = inputs[:, cause, :, None, None], straight
+        else:
+            lags = inputs[effects, :, cause].movedim(0, -1)[..., None]  # slot, lag, effect, -
+            columns_of = straight[effects]
+        shares = lags * model.kernel[cause, :, 0][:, effects]
         if attention is not None:
             shares = shares * attention[:, cause][:, None, effects, None]
         others = summed[:, effects] - shares.sum(1)
@@ -50,7 +54,7 @@ def single_lag_errors(
             kept = foreign | (columns == cause * max_lag + lag)
             errors[cause, pairs[cause], lag] = _fit_errors(
                 torch.nn.functional.silu(others + shares[:, lag]),
-                straight[:, kept],
+                columns_of[..., kept],
                 samples.now[:, effects],
                 samples.counts[:, effects],
                 ridge * shrink[kept],
@@ -61,7 +65,7 @@ def single_lag_errors(
 
 def _fit_errors(
     hidden: Float[Tensor, "slot effect channel"],
-    straight: Float[Tensor, "slot column"],
+    straight: Float[Tensor, "*effect slot column"],
     now: Float[Tensor, "slot effect"],
     counts: Float[Tensor, "slot effect"],
     shrink: Float[Tensor, " column"],
@@ -69,7 +73,7 @@ def _fit_errors(
 ) -> FloatArray:
     """Fit every effect by ridge regression on the slots that count; give its mean squared error."""
     bent = hidden.transpose(0, 1)  # effect, slot, channel
-    features = torch.cat([bent, straight.expand(len(bent), -1, -1)], dim=2)
+    features = torch.cat([bent, straight.expand(len(bent), *straight.shape[-2:])], dim=2)
     count, target = counts.T[..., None], now.T[..., None]
     n_counted = count.sum((1, 2)).clamp(min=1)
     counted = (features * count).transpose(1, 2)

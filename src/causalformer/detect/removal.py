@@ -6,6 +6,8 @@ behind the channels stay: they were trained with causes removed at random. Witho
 network's own answer for an absent cause is under-trained and invents edges.
 """
 
+import functools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +25,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _CUT = 1e20  # penalty that makes a forbidden weight zero
+NUMBERS = 2**24  # channels and columns in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,8 @@ class RemovalErrors:
         Correlation of the held-out errors of two series in the same slot.
     n_together : array ``[series, series]``
         Slots that count for both series; on the diagonal, for the one.
+    residual : array of float32 ``[sample, effect]``
+        Held-out errors with all causes.
     """
 
     error: FloatArray
@@ -51,6 +56,7 @@ class RemovalErrors:
     gain_error: FloatArray
     residual_correlation: FloatArray
     n_together: FloatArray
+    residual: NDArray[np.float32]
 
     @property
     def better_than_linear(self) -> FloatArray:
@@ -64,60 +70,114 @@ class RemovalErrors:
         return max(0.0, float(squared[~np.eye(len(squared), dtype=bool)].mean()))
 
 
-@torch.no_grad()
 def removal_errors(
     model: ChannelNetwork,
     samples: Samples,
     ridge: float,
     lag_weight: Float[Tensor, " lag"],
     allowed: BoolArray,
+    n_jobs: int = 1,
 ) -> RemovalErrors:
-    """Refit the read-out of every fold without each cause in turn and compare held-out errors."""
-    n_series = samples.n_series
-    counts = samples.counts.double().cpu().numpy()
-    n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
-    error, linear_error = (np.zeros(n_series) for _ in range(2))
-    gain, products_now, together = (np.zeros((n_series, n_series)) for _ in range(3))
-    n_pairs = np.zeros((n_neighbours + 1, 1, n_series))  # distance, -, effect
-    products = np.zeros((n_neighbours + 1, n_series, n_series))  # distance, cause, effect
-    for k in range(model.n_folds):
-        held_out = samples.fold == k
-        readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
-        count, slot = counts[held_out], samples.slot[held_out]
-        residual = readout.held_out_residuals(None)
-        products_now += (count * residual).T @ (count * residual)
-        together += count.T @ count
-        error += (count * residual**2).sum(0)
-        linear_error += (readout.linear_errors() * count).sum(0)
-        pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
-        for distance, pair in enumerate(pairs):
-            n_pairs[distance, 0] += pair.sum(0)
-        for cause in range(n_series):
-            grown = readout.held_out_residuals(cause) ** 2 - residual**2
-            gain[cause] += (count * grown).sum(0)
-            for distance, pair in enumerate(pairs):
-                later, earlier = grown[distance:], grown[: len(grown) - distance]
-                products[distance, cause] += (pair * later * earlier).sum(0)
-    n_counted = np.maximum(np.diag(together), 1.0)
-    gain /= n_counted
+    """Refit the read-out of every fold without each cause in turn and compare held-out errors.
+
+    Folds are shared among `n_jobs` threads; the result does not depend on it.
+    """
+    from joblib import Parallel, delayed
+
+    parts = Parallel(n_jobs, require="sharedmem")(
+        delayed(_errors_of_fold)(model, k, samples, ridge, lag_weight, allowed)
+        for k in range(model.n_folds)
+    )
+    residual = np.empty(samples.now.shape, dtype=np.float32)
+    for k, part in enumerate(parts):
+        residual[samples.fold == k] = part.residual
+    correlation, together = errors_together(residual, samples)
+    n_counted = np.maximum(samples.counts.double().sum(0).cpu().numpy(), 1.0)
+    gain = sum(part.gain for part in parts) / n_counted
+    products = sum(part.products for part in parts)
+    n_pairs = sum(part.n_pairs for part in parts)
     covariance = (products - gain**2 * n_pairs) / n_counted
-    common = products_now / np.maximum(together, 1.0)
-    scale = np.sqrt(np.maximum(np.diag(common), 1e-300))
     return RemovalErrors(
-        error=error / n_counted,
-        linear_error=linear_error / n_counted,
+        error=sum(part.error for part in parts) / n_counted,
+        linear_error=sum(part.linear_error for part in parts) / n_counted,
         gain=gain,
         gain_error=_standard_error(covariance, n_counted),
-        residual_correlation=np.clip(common / np.outer(scale, scale), -1.0, 1.0),
+        residual_correlation=correlation,
         n_together=together,
+        residual=residual,
     )
 
 
-def _neighbours(count: FloatArray, slot: IntArray, distance: int) -> FloatArray:
-    """One where a slot and the one so far before it both count, ``[slot, effect]``."""
+def errors_together(
+    residual: NDArray[np.float32], samples: Samples
+) -> tuple[FloatArray, FloatArray]:
+    """Correlate the errors of two series in a slot; also count the slots, ``[series, series]``."""
+    n_effects = residual.shape[1]
+    products, together = (np.zeros((n_effects, n_effects)) for _ in range(2))
+    counts = samples.counts.double().cpu().numpy()
+    for k in np.unique(samples.fold):
+        count = counts[samples.fold == k]
+        counted = count * residual[samples.fold == k]
+        products += counted.T @ counted
+        together += count.T @ count
+    common = products / np.maximum(together, 1.0)
+    scale = np.sqrt(np.maximum(np.diag(common), 1e-300))
+    return np.clip(common / np.outer(scale, scale), -1.0, 1.0), together
+
+
+@dataclass(frozen=True, eq=False)
+class _FoldErrors:
+    """Sums over the held-out slots of one fold; see `RemovalErrors`."""
+
+    residual: NDArray[np.float32]
+    error: FloatArray
+    linear_error: FloatArray
+    gain: FloatArray
+    products: FloatArray  # distance, cause, effect
+    n_pairs: FloatArray  # distance, -, effect
+
+
+@torch.no_grad()
+def _errors_of_fold(
+    model: ChannelNetwork,
+    k: int,
+    samples: Samples,
+    ridge: float,
+    lag_weight: Float[Tensor, " lag"],
+    allowed: BoolArray,
+) -> _FoldErrors:
+    n_causes, n_effects = model.n_causes, model.n_effects
+    n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
+    held_out = samples.fold == k
+    readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
+    count, slot = samples.counts.double().cpu().numpy()[held_out], samples.slot[held_out]
+    residual = readout.held_out_residuals(None)
+    pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
+    n_pairs = np.zeros((n_neighbours + 1, 1, n_effects))
+    n_pairs[: len(pairs), 0] = [pair.sum(0) for pair in pairs]
+    gain = np.zeros((n_causes, n_effects))
+    products = np.zeros((n_neighbours + 1, n_causes, n_effects))
+    for cause in range(n_causes):
+        grown = readout.held_out_residuals(cause) ** 2 - residual**2
+        gain[cause] = (count * grown).sum(0)
+        for distance, pair in enumerate(pairs):
+            later, earlier = grown[distance:], grown[: len(grown) - distance]
+            products[distance, cause] = (pair * later * earlier).sum(0)
+    return _FoldErrors(
+        residual=residual.astype(np.float32),
+        error=(count * residual**2).sum(0),
+        linear_error=(readout.linear_errors() * count).sum(0),
+        gain=gain,
+        products=products,
+        n_pairs=n_pairs,
+    )
+
+
+def _neighbours(count: FloatArray, slot: IntArray, distance: int) -> BoolArray:
+    """Whether a slot and the one so far before it both count, ``[slot, effect]``."""
     n = len(slot) - distance
     adjacent = slot[distance:] - slot[:n] == distance
-    return np.asarray(count[distance:] * count[:n] * adjacent[:, None])
+    return np.asarray((count[distance:] > 0) & (count[:n] > 0) & adjacent[:, None])
 
 
 def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray:
@@ -126,6 +186,42 @@ def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray
     weight = 1 - np.arange(1, len(neighbours) + 1) / (len(neighbours) + 1)
     together = alone + 2 * np.tensordot(weight, neighbours, axes=1)
     return np.asarray(np.sqrt(np.maximum(np.maximum(alone, together), 0.0) / n_counted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some slots, and what the read-out takes from them."""
+
+    past: Float[Tensor, "slot series lag"]
+    now: Float[Tensor, "slot effect"]
+    observed: Float[Tensor, "slot effect"] | None  # None: all of them
+    straight: Float[Tensor, "*effect slot column"]
+    summed: Float[Tensor, "slot effect channel"]
+
+
+class _Parts:
+    """All training or all held-out slots, part by part; if there is one part only it is kept."""
+
+    def __init__(self, model: ChannelNetwork, k: int, samples: Samples, at: BoolArray) -> None:
+        per_slot = model.n_effects * (model.n_channels + model.n_causes * model.max_lag)
+        slots = torch.from_numpy(np.flatnonzero(at)).to(samples.past.device)
+        self._model, self._k, self._samples = model, k, samples
+        self._slots = slots.split(max(256, NUMBERS // per_slot))
+        self._only = self._part(self._slots[0]) if len(self._slots) == 1 else None
+
+    def __iter__(self) -> Iterator[_Part]:
+        return map(self._part, self._slots) if self._only is None else iter([self._only])
+
+    def _part(self, slots: Tensor) -> _Part:
+        model, samples = self._model, self._samples
+        past = samples.past[slots]
+        return _Part(
+            past,
+            samples.now[slots],
+            None if samples.complete else samples.observed[slots],
+            model.straight(past),
+            model.channels(past)[:, self._k],
+        )
 
 
 class _ReadOut:
@@ -141,93 +237,120 @@ class _ReadOut:
         lag_weight: Tensor,
         allowed: BoolArray,
     ) -> None:
-        past, now = samples.past, samples.now
-        self.model, self.k, self.past, self.now = model, k, past, now
-        self.held_out = torch.from_numpy(held_out).to(past.device)
-        flat = torch.cat([past.flatten(1), torch.ones_like(past[:, 0, :1])], dim=1)
-        self.straight = flat  # slot, (cause, lag) and one
-        trained, target = flat[~self.held_out], now[~self.held_out]
-        self.observed = None if samples.complete else samples.observed[~self.held_out]
-        if self.observed is None:
-            n_train = torch.full_like(now[0, :1], len(trained))  # one for all effects
-            self.straight_gram = (trained.T @ trained).double()[None]
-        else:
-            n_train = self.observed.sum(0).clamp(min=1)  # a series may be missing in all of them
-            target = target * self.observed
-            self.straight_gram = torch.stack(
-                [((trained * seen[:, None]).T @ trained).double() for seen in self.observed.T]
-            )
-        self.straight_now = (trained.T @ target).double()
-        weight = lag_weight.repeat(model.n_series)
+        self.model, self.k = model, k
+        self.train = _Parts(model, k, samples, ~held_out)
+        self.test = _Parts(model, k, samples, held_out)
+        if samples.complete:
+            n_train = torch.full_like(samples.now[0, :1], int((~held_out).sum()))  # for all effects
+        else:  # a series may be missing in all of them
+            n_train = samples.observed[torch.from_numpy(~held_out)].sum(0).clamp(min=1)
+        self.straight_gram = _total(_straight_gram(part) for part in self.train)
+        self.straight_now = _total(_straight_now(part) for part in self.train)
+        weight = lag_weight.repeat(model.n_causes)
         weight = torch.cat([weight, torch.full_like(weight[:1], 1e-6)]) * ridge
         self.shrink = weight * n_train[:, None]  # effect, column
         if not allowed.all():
-            cut = torch.from_numpy(~allowed).transpose(0, 1).flatten(1).to(past.device)
-            self.shrink = self.shrink.repeat(len(allowed) // len(self.shrink), 1)
+            cut = torch.from_numpy(~allowed).transpose(0, 1).flatten(1).to(weight.device)
+            self.shrink = self.shrink.repeat(model.n_effects // len(self.shrink), 1)
             self.shrink[:, :-1].masked_fill_(cut, _CUT)
         self.channel_shrink = ridge * n_train[:, None]
-        self.summed = model.channels(past)[:, k]  # slot, effect, channel
 
     def held_out_residuals(self, cause: int | None) -> FloatArray:
         """Fit without a cause; give the errors ``[slot, effect]`` on the held-out slots."""
-        hidden = torch.nn.functional.silu(self._channels_without(cause)).transpose(0, 1)
-        kept = self._columns_without(cause)
-        straight = self.straight[:, kept]
-        train, test = hidden[:, ~self.held_out], hidden[:, self.held_out]
-        n_channels = hidden.shape[-1]
-        gram = torch.empty(
-            len(hidden), *2 * (n_channels + len(kept),), dtype=torch.float64, device=hidden.device
-        )
-        learned = train if self.observed is None else train * self.observed.T[..., None]
-        cross = learned.transpose(1, 2) @ straight[~self.held_out]
-        gram[:, :n_channels, :n_channels] = learned.transpose(1, 2) @ train
-        gram[:, :n_channels, n_channels:] = cross
-        gram[:, n_channels:, :n_channels] = cross.transpose(1, 2)
-        gram[:, n_channels:, n_channels:] = self.straight_gram[:, kept][..., kept]
-        diagonal = gram.diagonal(dim1=1, dim2=2)
-        diagonal[:, :n_channels] += self.channel_shrink
-        diagonal[:, n_channels:] += self.shrink[:, kept]
-        target = torch.cat(
-            [
-                (learned * self.now[~self.held_out].T[..., None]).sum(1).double(),
-                self.straight_now[kept].T,
-            ],
-            dim=1,
-        )
-        factor, failed = torch.linalg.cholesky_ex(gram)
-        if failed.any():
-            raise SettingsError(
-                "the trained network gives no usable channels; lower learning_rate or raise ridge"
-            )
-        weights = torch.cholesky_solve(target[..., None], factor).to(test)
-        predicted = test @ weights[:, :n_channels]
-        predicted = predicted[..., 0].T + straight[self.held_out] @ weights[:, n_channels:, 0].T
-        return self._residual(predicted)
+        weights = self._weights_without(cause)
+        n_channels, kept = self.model.n_channels, self._columns_without(cause)
+        residuals = []
+        for part in self.test:
+            weights = weights.to(part.now)
+            bent = self._hidden_without(cause, part) @ weights[:, :n_channels]
+            straight = _read(part.straight[..., kept], weights[:, n_channels:, 0])
+            residuals.append(part.now - (bent[..., 0].T + straight))
+        return torch.cat(residuals).double().cpu().numpy()
 
     def linear_errors(self) -> FloatArray:
         """Squared errors of the straight lags alone, all causes."""
         gram = self.straight_gram + torch.diag_embed(self.shrink.double())
         factor = torch.linalg.cholesky(gram)
-        weights = torch.cholesky_solve(self.straight_now.T[..., None], factor)[..., 0].to(self.now)
-        return self._residual(self.straight[self.held_out] @ weights.T) ** 2
+        weights = torch.cholesky_solve(self.straight_now[..., None], factor)[..., 0]
+        errors = [p.now - _read(p.straight, weights.to(p.now)) for p in self.test]
+        return torch.cat(errors).double().cpu().numpy() ** 2
 
-    def _residual(self, predicted: Tensor) -> FloatArray:
-        return (self.now[self.held_out] - predicted).double().cpu().numpy()
+    def _weights_without(self, cause: int | None) -> Float[Tensor, "effect column one"]:
+        n_channels, kept = self.model.n_channels, self._columns_without(cause)
+        straight = self.straight_gram[:, kept][..., kept]
+        n_columns = n_channels + len(kept)
+        gram = straight.new_zeros(self.model.n_effects, n_columns, n_columns)
+        target = straight.new_zeros(self.model.n_effects, n_columns)
+        for part in self.train:
+            hidden = self._hidden_without(cause, part)
+            learned = hidden if part.observed is None else hidden * part.observed.T[..., None]
+            gram[:, :n_channels, :n_channels] += learned.mT @ hidden
+            gram[:, :n_channels, n_channels:] += learned.mT @ part.straight[..., kept]
+            target[:, :n_channels] += (learned * part.now.T[..., None]).sum(1)
+        gram[:, n_channels:, :n_channels] = gram[:, :n_channels, n_channels:].mT
+        gram[:, n_channels:, n_channels:] = straight
+        target[:, n_channels:] = self.straight_now[:, kept]
+        diagonal = gram.diagonal(dim1=1, dim2=2)
+        diagonal[:, :n_channels] += self.channel_shrink
+        diagonal[:, n_channels:] += self.shrink[:, kept]
+        factor, failed = torch.linalg.cholesky_ex(gram)
+        if failed.any():
+            raise SettingsError(
+                "the trained network gives no usable channels; lower learning_rate or raise ridge"
+            )
+        return torch.cholesky_solve(target[..., None], factor)
 
-    def _channels_without(self, cause: int | None) -> Float[Tensor, "slot effect channel"]:
+    def _hidden_without(
+        self, cause: int | None, part: _Part
+    ) -> Float[Tensor, "effect slot channel"]:
+        return torch.nn.functional.silu(self._channels_without(cause, part)).transpose(0, 1)
+
+    def _channels_without(
+        self, cause: int | None, part: _Part
+    ) -> Float[Tensor, "slot effect channel"]:
         if cause is None:
-            return self.summed
+            return part.summed
         if self.model.attention is not None:
-            removed = torch.zeros_like(self.past[..., 0])
+            removed = torch.zeros_like(part.past[..., 0])
             removed[:, cause] = 1.0
-            return self.model.channels(self.past, removed)[:, self.k]
-        share = torch.einsum(
-            "sl,lec->sec", self.past[:, cause], self.model.kernel[cause, :, self.k]
-        )
-        return self.summed - share + self.model.absent[cause, self.k]
+            return self.model.channels(part.past, removed)[:, self.k]
+        kernel, max_lag = self.model.kernel[cause, :, self.k], self.model.max_lag
+        lags = part.straight[..., cause * max_lag : (cause + 1) * max_lag]
+        by = "sl,lec->sec" if lags.ndim == 2 else "esl,lec->sec"
+        return part.summed - torch.einsum(by, lags, kernel) + self.model.absent[cause, self.k]
 
     def _columns_without(self, cause: int | None) -> Tensor:
-        columns = torch.arange(self.straight.shape[1], device=self.straight.device)
+        columns = torch.arange(self.shrink.shape[1], device=self.shrink.device)
         if cause is None:
             return columns
         return columns[columns.div(self.model.max_lag, rounding_mode="floor") != cause]
+
+
+def _total(tensors: Iterable[Tensor]) -> Tensor:
+    return functools.reduce(torch.add, tensors)
+
+
+def _straight_gram(part: _Part) -> Float[Tensor, "effect column column"]:
+    """Products of the columns, one matrix for all effects if they share columns and slots."""
+    straight = part.straight
+    if part.observed is None:
+        return (straight.mT @ straight).double().reshape(-1, *2 * straight.shape[-1:])
+    of_effect = straight.expand(part.now.shape[1], *straight.shape[-2:])
+    weighted = zip(of_effect, part.observed.T, strict=True)
+    return torch.stack([((x * seen[:, None]).T @ x).double() for x, seen in weighted])
+
+
+def _straight_now(part: _Part) -> Float[Tensor, "effect column"]:
+    """Products of the columns with the effects."""
+    target = part.now if part.observed is None else part.now * part.observed
+    if part.straight.ndim == 2:
+        return (part.straight.T @ target).double().T
+    return (part.straight.mT @ target.T[..., None]).double()[..., 0]
+
+
+def _read(
+    straight: Float[Tensor, "*effect slot column"], weights: Float[Tensor, "effect column"]
+) -> Float[Tensor, "slot effect"]:
+    if straight.ndim == 2:
+        return straight @ weights.T
+    return (straight @ weights[..., None])[..., 0].T

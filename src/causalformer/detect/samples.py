@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -58,8 +59,8 @@ class Samples:
 
     @property
     def n_series(self) -> int:
-        """How many series there are."""
-        return self.now.shape[1]
+        """How many series the past holds."""
+        return self.past.shape[1]
 
     @property
     def max_lag(self) -> int:
@@ -76,6 +77,32 @@ class Samples:
         """Samples that an effect can be learned from, on average."""
         return int(self.observed.sum(0).mean())
 
+    def arrays(self) -> tuple[NDArray[Any] | None, ...]:
+        """Give what `from_arrays` takes: arrays can travel between processes without a copy."""
+        tensors = self.past, self.now, self.observed
+        hidden = None if self.hidden is None else self.hidden.cpu().numpy()
+        return (*(x.cpu().numpy() for x in tensors), self.slot, self.fold, hidden)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        past: NDArray[np.float32],
+        now: NDArray[np.float32],
+        observed: NDArray[np.float32],
+        slot: IntArray,
+        fold: IntArray,
+        hidden: BoolArray | None,
+        device: torch.device | str = "cpu",
+    ) -> "Samples":
+        """Build from what `arrays` gave; every observed value counts."""
+
+        def tensor(array: NDArray[Any]) -> Tensor:
+            return torch.from_numpy(np.require(array, requirements="W")).to(device)
+
+        seen = tensor(observed)
+        gaps = None if hidden is None else tensor(hidden)
+        return cls(tensor(past), tensor(now), seen, seen, slot, fold, gaps)
+
     def pick(self, positions: IntArray) -> "Samples":
         """Take samples by position, with repetition; folds are blocks of what is taken."""
         n_folds = int(self.fold.max()) + 1
@@ -90,9 +117,10 @@ class Samples:
             None if self.hidden is None else self.hidden[at],
         )
 
-    def of(self, causes: Sequence[int], effects: Sequence[int]) -> "Samples":
+    def of(self, causes: Sequence[int] | slice, effects: Sequence[int]) -> "Samples":
         """Keep some causes and some effects only."""
-        from_, to = list(causes), list(effects)
+        from_ = causes if isinstance(causes, slice) else list(causes)
+        to = list(effects)
         return replace(
             self,
             past=self.past[:, from_],
@@ -102,7 +130,24 @@ class Samples:
             hidden=None if self.hidden is None else self.hidden[:, from_],
         )
 
-    def informed(self, profile: FloatArray) -> "Samples":
+    def thinned(self, most: int) -> "Samples":
+        """Keep every second, every third, ... sample, so that no more than `most` are left."""
+        step = -(-len(self) // most)
+        if step == 1:
+            return self
+        return Samples(
+            self.past[::step],
+            self.now[::step],
+            self.observed[::step],
+            self.counts[::step],
+            self.slot[::step],
+            self.fold[::step],
+            None if self.hidden is None else self.hidden[::step],
+        )
+
+    def informed(
+        self, profile: FloatArray, sources: Int[Tensor, "effect cause"] | None = None
+    ) -> "Samples":
         """Let samples count only where little of an effect's relevance rests on missing values.
 
         If B drives C and B is missing, then what drives B foretells C and looks like a cause of C.
@@ -111,14 +156,20 @@ class Samples:
         ----------
         profile : array ``[cause, effect, lag - 1]``
             How much of each effect's prediction comes through each past value.
+        sources : tensor ``[effect, cause]``, optional
+            Which series the causes of each effect are; see `causalformer.model.channels`.
         """
         if self.hidden is None:
             return self
         share = torch.from_numpy(profile).to(self.now).transpose(1, 2).flatten(0, 1)
         share = share / share.sum(0).clamp(min=1e-30)  # (cause, lag), effect
-        lost = self.hidden.flatten(1).to(share) @ share
+        if sources is None:
+            lost, before = self.hidden.flatten(1).to(share) @ share, self.hidden[:, :, 0]
+        else:
+            lost = (self.hidden[:, sources].flatten(2) * share.T).sum(-1)
+            before = self.hidden[:, sources[:, 0], 0]
         # what fills the slot before was drawn towards the slot's own value: it would foretell it
-        unusable = (self.observed == 0) | self.hidden[:, :, 0]
+        unusable = (self.observed == 0) | before
         lost = lost.masked_fill(unusable, torch.inf)
         # where too few would count, those count that miss least
         least = min(len(lost), _LEAST_PER_INPUT * len(share))

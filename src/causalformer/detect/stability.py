@@ -8,12 +8,13 @@ import torch
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import detect
+from causalformer.detect.blocks import detect
 from causalformer.detect.edges import lagged_edges
 from causalformer.detect.samples import Samples
 from causalformer.devices import fast_small_steps
 from causalformer.errors import FileFormatError
 from causalformer.files import read_text, write_text
+from causalformer.knowledge import KnownGraph
 from causalformer.training import CheckpointFile
 
 FloatArray = NDArray[np.float64]
@@ -23,7 +24,7 @@ BoolArray = NDArray[np.bool_]
 def edge_frequency(
     samples: Samples,
     settings: DetectorSettings,
-    allowed: BoolArray,
+    known: KnownGraph,
     alpha: float,
     *,
     n_refits: int,
@@ -41,7 +42,7 @@ def edge_frequency(
     def refit(seed: int) -> BoolArray:
         drawn = samples.pick(block_bootstrap(len(samples), np.random.default_rng(seed)))
         with fast_small_steps(torch.device("cpu"), samples.n_series):
-            _, _, evidence = detect(drawn, settings, allowed, random_state=seed)
+            _, _, evidence = detect(drawn, settings, known, random_state=seed)
         return lagged_edges(evidence, alpha, settings)
 
     seeds = np.random.SeedSequence(random_state).generate_state(n_refits).tolist()

@@ -18,7 +18,7 @@ from causalformer.model.channels import ChannelNetwork
 
 @torch.no_grad()
 def channel_relevance(
-    model: ChannelNetwork, past: Float[Tensor, "b cause lag"]
+    model: ChannelNetwork, past: Float[Tensor, "b series lag"]
 ) -> tuple[Float[Tensor, "b cause lag effect"], Float[Tensor, "b effect"]]:
     """Share the mean prediction of all folds among the past values; give the biases' share too."""
     gate = torch.sigmoid(model.channels(past)) * model.mix  # b, fold, effect, channel
@@ -29,4 +29,6 @@ def channel_relevance(
         weights = torch.einsum("bfec,jlfec,bfje->bjle", gate, model.kernel, attention)
     weights = weights + model.skip.sum(2)
     bias = (gate * model.threshold).sum((1, 3)) + model.offset.sum(0)
-    return past[..., None] * weights / model.n_folds, bias / model.n_folds
+    inputs = model.inputs(past)
+    inputs = inputs[..., None] if model.sources is None else inputs.movedim(0, -1)
+    return inputs * weights / model.n_folds, bias / model.n_folds

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -128,6 +129,7 @@ def explain_slots(
         with torch.no_grad():
             prediction = model(past).mean(1)
         relevance, bias = channel_relevance(model, past)
+        relevance = of_all_series(relevance, model)
         for k, slot in enumerate(some):
             yield LocalExplanation(
                 slot=slot,
@@ -138,3 +140,14 @@ def explain_slots(
                 value=values[slot - n_lags : slot][::-1].T,
                 observed=np.where(np.isnan(values[slot]), np.nan, plain(scaled[slot])),
             )
+
+
+def of_all_series(
+    relevance: Float[Tensor, "b cause lag effect"], model: ChannelNetwork
+) -> Float[Tensor, "b series lag effect"]:
+    """Put the relevance of candidates where their series are; that of the others is zero."""
+    if model.sources is None:
+        return relevance
+    whole = relevance.new_zeros(len(relevance), model.n_series, *relevance.shape[2:])
+    at = model.sources.T[None, :, None].expand_as(relevance)
+    return whole.scatter_(1, at, relevance)

@@ -8,13 +8,14 @@ each with one kernel per cause, its own feed forward layer, and a straight path 
                         └─ skip ───────────────────────────────────────────────────────► prediction
 
 All folds and all effects are one computation. Temporal priority holds by construction: only slots
-before the predicted one go in.
+before the predicted one go in. Among many series every effect looks at its own candidates only.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from causalformer.errors import SettingsError
@@ -47,7 +48,7 @@ class SourceAttention(nn.Module):
 
 
 class ChannelNetwork(nn.Module):
-    """Predict every effect from the past of all causes, once per fold.
+    """Predict every effect from the past of its causes, once per fold.
 
     Parameters
     ----------
@@ -57,7 +58,12 @@ class ChannelNetwork(nn.Module):
         Source of the initial weights.
     temperature : float, optional
         Adds attention over the causes with this temperature; none unless given.
+    sources : tensor ``[effect, position]``, optional
+        Which series every effect looks at, itself first; unless given every series is an effect of
+        all of them. "Cause" then means a position among the candidates of each effect.
     """
+
+    sources: Int[Tensor, "effect cause"] | None
 
     def __init__(
         self,
@@ -67,21 +73,25 @@ class ChannelNetwork(nn.Module):
         n_channels: int,
         generator: torch.Generator | None = None,
         temperature: float | None = None,
+        sources: Int[Tensor, "effect cause"] | None = None,
     ) -> None:
         super().__init__()
         self.n_folds, self.n_series, self.max_lag = n_folds, n_series, max_lag
         self.n_channels = n_channels
-        outputs = (n_folds, n_series)  # fold, effect
+        n_effects, n_causes = (n_series, n_series) if sources is None else sources.shape
+        self.n_effects, self.n_causes = n_effects, n_causes
+        self.register_buffer("sources", sources)
+        outputs = (n_folds, n_effects)  # fold, effect
 
         def draw(*shape: int, fan_in: int) -> nn.Parameter:
             return nn.Parameter(torch.randn(shape, generator=generator) / math.sqrt(fan_in))
 
-        n_inputs = n_series * max_lag
-        self.kernel = draw(n_series, max_lag, *outputs, n_channels, fan_in=n_inputs)
+        n_inputs = n_causes * max_lag
+        self.kernel = draw(n_causes, max_lag, *outputs, n_channels, fan_in=n_inputs)
         self.threshold = nn.Parameter(torch.zeros(*outputs, n_channels))
-        self.absent = nn.Parameter(torch.zeros(n_series, *outputs, n_channels))
+        self.absent = nn.Parameter(torch.zeros(n_causes, *outputs, n_channels))
         self.mix = draw(*outputs, n_channels, fan_in=n_channels)
-        self.skip = nn.Parameter(torch.zeros(n_series, max_lag, *outputs))
+        self.skip = nn.Parameter(torch.zeros(n_causes, max_lag, *outputs))
         self.offset = nn.Parameter(torch.zeros(outputs))
         self.attention = (
             None
@@ -102,30 +112,55 @@ class ChannelNetwork(nn.Module):
             weight.data *= mask
             weight.register_hook(lambda gradient, mask=mask: gradient * mask)
 
+    def inputs(self, past: Float[Tensor, "b series lag"]) -> Float[Tensor, "*effect b cause lag"]:
+        """Give what goes in: the past of all series, or of its candidates for every effect."""
+        return past if self.sources is None else past[:, self.sources].transpose(0, 1)
+
     def channels(
-        self, past: Float[Tensor, "b cause lag"], removed: Float[Tensor, "b cause"] | None = None
+        self, past: Float[Tensor, "b series lag"], removed: Float[Tensor, "b cause"] | None = None
     ) -> Float[Tensor, "b fold effect channel"]:
         """Convolve the causes with their kernels; a removed cause adds what stands for absence."""
-        if removed is not None:
-            past = past * (1 - removed)[..., None]
-        if self.attention is None:
-            summed = past.flatten(1) @ self.kernel.flatten(2).flatten(0, 1)
-        else:
-            weights = self.attention(past, removed)
-            summed = torch.einsum("bjl,bfje,jlfec->bfec", past, weights, self.kernel).flatten(1)
-        if removed is not None:
-            summed = summed + removed @ self.absent.flatten(1)
-        return summed.view(-1, *self.threshold.shape) + self.threshold
+        return self._channels(_without(self.inputs(past), removed), removed)
 
     def forward(
-        self, past: Float[Tensor, "b cause lag"], removed: Float[Tensor, "b cause"] | None = None
+        self, past: Float[Tensor, "b series lag"], removed: Float[Tensor, "b cause"] | None = None
     ) -> Float[Tensor, "b fold effect"]:
         """Predict the next slot of every effect, by every fold."""
-        bent = (nn.functional.silu(self.channels(past, removed)) * self.mix).sum(-1)
+        inputs = _without(self.inputs(past), removed)
+        bent = (nn.functional.silu(self._channels(inputs, removed)) * self.mix).sum(-1)
+        if self.sources is None:
+            straight = (inputs.flatten(1) @ self.skip.flatten(2).flatten(0, 1)).view_as(bent)
+        else:
+            by_effect = self.skip.flatten(0, 1).permute(2, 0, 1)  # effect, (cause, lag), fold
+            straight = (inputs.flatten(2) @ by_effect).permute(1, 2, 0)
+        return bent + straight + self.offset
+
+    def _channels(
+        self, inputs: Float[Tensor, "*effect b cause lag"], removed: Float[Tensor, "b cause"] | None
+    ) -> Float[Tensor, "b fold effect channel"]:
+        if self.sources is not None:
+            by_effect = self.kernel.flatten(0, 1).permute(2, 0, 1, 3).flatten(2)
+            summed = (inputs.flatten(2) @ by_effect).transpose(0, 1)  # b, effect, (fold, channel)
+            summed = summed.unflatten(2, (self.n_folds, -1)).transpose(1, 2)
+        elif self.attention is None:
+            summed = inputs.flatten(1) @ self.kernel.flatten(2).flatten(0, 1)
+        else:
+            weights = self.attention(inputs, removed)
+            summed = torch.einsum("bjl,bfje,jlfec->bfec", inputs, weights, self.kernel).flatten(1)
         if removed is not None:
-            past = past * (1 - removed)[..., None]
-        straight = past.flatten(1) @ self.skip.flatten(2).flatten(0, 1)
-        return bent + straight.view_as(bent) + self.offset
+            summed = summed + (removed @ self.absent.flatten(1)).view(-1, *summed.shape[1:])
+        return summed.view(-1, *self.threshold.shape) + self.threshold
+
+    def straight(self, past: Float[Tensor, "b series lag"]) -> Float[Tensor, "*effect b column"]:
+        """Give the columns of the straight path: every lag of every cause, and a constant."""
+        inputs = self.inputs(past)
+        return torch.cat([inputs.flatten(-2), torch.ones_like(inputs[..., 0, :1])], dim=-1)
+
+    @property
+    def own(self) -> Bool[Tensor, "cause effect"]:
+        """Which cause is the effect itself."""
+        own = torch.eye(self.n_causes, dtype=torch.bool)
+        return own if self.sources is None else own[:, :1].expand(-1, self.n_effects)
 
     def penalty(self, lag_weight: Float[Tensor, " lag"]) -> Float[Tensor, ""]:
         """Sum of squared weights; kernels and skips of long lags count more."""
@@ -133,9 +168,42 @@ class ChannelNetwork(nn.Module):
         return by_lag @ lag_weight + self.mix.square().sum() + self.absent.square().sum()
 
 
+_EFFECT_AXIS = {
+    "kernel": 3,
+    "threshold": 1,
+    "absent": 2,
+    "mix": 1,
+    "skip": 3,
+    "offset": 1,
+    "sources": 0,
+}
+
+
+def side_by_side(networks: Sequence[ChannelNetwork]) -> ChannelNetwork:
+    """Join networks with candidates of their own into one for all their effects."""
+    first = networks[0]
+    parts = [network.state_dict() for network in networks]
+    joined = {name: torch.cat([p[name] for p in parts], a) for name, a in _EFFECT_AXIS.items()}
+    network = ChannelNetwork(
+        first.n_folds,
+        first.n_series,
+        first.max_lag,
+        first.n_channels,
+        sources=torch.zeros_like(joined["sources"]),
+    )
+    network.load_state_dict(joined)
+    return network
+
+
+def _without(
+    inputs: Float[Tensor, "*effect b cause lag"], removed: Float[Tensor, "b cause"] | None
+) -> Float[Tensor, "*effect b cause lag"]:
+    return inputs if removed is None else inputs * (1 - removed)[..., None]
+
+
 def masked_source_loss(
     model: ChannelNetwork,
-    past: Float[Tensor, "b cause lag"],
+    past: Float[Tensor, "b series lag"],
     now: Float[Tensor, "b effect"],
     learns: Float[Tensor, "b fold #effect"],
     removed: Float[Tensor, "b cause"],

@@ -1,0 +1,270 @@
+"""The detector for few and for many series: all at once, or effects in blocks with candidates.
+
+Effects do not share weights, so any of them can be fitted alone. Every effect has a seed of its
+own, and what all share, the order of the samples, has the same seed in every block: neither the
+blocks nor the workers that fit them change the graph.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from causalformer.checkpoint import load_tensors, save_tensors
+from causalformer.config import DetectorSettings
+from causalformer.detect.calibrated import (
+    Evidence,
+    detect_together,
+    gather_evidence,
+    new_network,
+    train_network,
+)
+from causalformer.detect.evidence import edge_q
+from causalformer.detect.removal import RemovalErrors, errors_together
+from causalformer.detect.samples import Samples
+from causalformer.detect.screening import n_candidates, screen
+from causalformer.devices import fast_small_steps
+from causalformer.knowledge import KnownGraph
+from causalformer.model.channels import ChannelNetwork, side_by_side
+from causalformer.training import CheckpointFile, Epoch, History
+
+BoolArray = NDArray[np.bool_]
+Arrays = dict[str, NDArray[Any]]
+
+# what is known of a pair that was not tested, by its name in `Evidence` or `RemovalErrors`
+_OF_PAIRS = {
+    "p_value": 1.0,
+    "effect": 0.0,
+    "size": 0.0,
+    "strength": 0.0,
+    "lag_profile": 0.0,
+    "lag_error": np.inf,
+    "linear_p": 1.0,
+    "linear_t": 0.0,
+    "tested": False,
+}
+_OF_PAIRS_HELD_OUT = {"gain": 0.0, "gain_error": 0.0}
+
+
+def detect(
+    samples: Samples,
+    settings: DetectorSettings,
+    known: KnownGraph,
+    *,
+    random_state: int,
+    n_jobs: int = 1,
+    effects_per_block: int = 10,
+    checkpoint: CheckpointFile | None = None,
+    on_epoch: Callable[[Epoch], object] | None = None,
+) -> tuple[ChannelNetwork, History, Evidence]:
+    """Train on samples of normal scores and test every pair, or those that screening leaves.
+
+    Up to `screen_above` series are one network, and `n_jobs` threads share the tests; above that
+    `n_jobs` processes share the blocks. The result depends on neither.
+    """
+    allowed = known.allowed[..., 1:]
+    if samples.n_series <= settings.screen_above:
+        return detect_together(
+            samples,
+            settings,
+            allowed,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            checkpoint=checkpoint,
+            on_epoch=on_epoch,
+        )
+    most = n_candidates(
+        samples.n_observed, samples.max_lag, samples.n_series, settings.max_candidates
+    )
+    sources = screen(samples, most, np.asarray(allowed.any(-1)), known.required)
+    blocks = [
+        range(first, min(first + effects_per_block, samples.n_series))
+        for first in range(0, samples.n_series, effects_per_block)
+    ]
+    results = _all_blocks(
+        samples, sources, blocks, settings, allowed, random_state, n_jobs, checkpoint, on_epoch
+    )
+    network = side_by_side([_network(samples, settings, results[block]) for block in blocks])
+    whole = _assembled(samples, sources, allowed, results)
+    return network.to(samples.past.device), _joint_history(results.values()), whole
+
+
+def _all_blocks(
+    samples: Samples,
+    sources: Int[Tensor, "effect candidate"],
+    blocks: list[range],
+    settings: DetectorSettings,
+    allowed: BoolArray,
+    random_state: int,
+    n_jobs: int,
+    checkpoint: CheckpointFile | None,
+    on_epoch: Callable[[Epoch], object] | None,
+) -> dict[range, Arrays]:
+    """Fit every block that is not on disk yet; give the results in order."""
+    from joblib import Parallel, delayed
+
+    done = {b: found for b in blocks if (found := _read_block(checkpoint, b)) is not None}
+    missing = [b for b in blocks if b not in done]
+    arrays = samples.arrays()
+    device = str(samples.past.device)
+    tasks = (
+        delayed(_fit_block)(
+            *arrays,
+            list(block),
+            sources[list(block)].numpy(),
+            _local(allowed, sources, block),
+            settings,
+            random_state,
+            device,
+        )
+        for block in missing
+    )
+    # on an accelerator one process does it all
+    workers = n_jobs if samples.past.device.type == "cpu" else 1
+    results = Parallel(workers, return_as="generator", mmap_mode="c")(tasks)
+    began = time.monotonic()
+    for number, (block, result) in enumerate(zip(missing, results, strict=True), start=1):
+        done[block] = result
+        _write_block(checkpoint, block, result)
+        if on_epoch:  # as if all blocks were trained at once
+            n_epochs = max(1, settings.max_epochs * len(done) // len(blocks))
+            each = (time.monotonic() - began) * len(blocks) / (number * settings.max_epochs)
+            on_epoch(Epoch(n_epochs - 1, result["loss"][-1], result["loss"][-1], each, True))
+    return {block: done[block] for block in blocks}
+
+
+def _local(
+    allowed: BoolArray, sources: Int[Tensor, "effect candidate"], effects: range
+) -> BoolArray:
+    """Take what concerns some effects and their candidates, ``[candidate, effect, ...]``."""
+    chosen = np.array(effects)
+    return np.asarray(allowed[sources[chosen].numpy().T, chosen])
+
+
+def _fit_block(
+    past: NDArray[np.float32],
+    now: NDArray[np.float32],
+    observed: NDArray[np.float32],
+    slot: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    hidden: BoolArray | None,
+    effects: list[int],
+    sources: NDArray[np.int64],
+    allowed: BoolArray,
+    settings: DetectorSettings,
+    random_state: int,
+    device: str,
+) -> Arrays:
+    """Train and test the effects of one block; everything may have come from another process."""
+    samples = Samples.from_arrays(past, now, observed, slot, fold, hidden, device)
+    samples = samples.of(slice(None), effects)
+    from_ = torch.from_numpy(sources)
+    with fast_small_steps(torch.device(device), len(effects)):
+        model = side_by_side(
+            [
+                new_network(
+                    samples.n_series,
+                    samples.max_lag,
+                    settings,
+                    torch.Generator().manual_seed(_seed(random_state, effect)),
+                    from_[i : i + 1],
+                )
+                for i, effect in enumerate(effects)
+            ]
+        ).to(device)
+        generator = torch.Generator().manual_seed(random_state)
+        history = train_network(model, samples, settings, allowed, generator)
+        if history.stopped == "interrupted":
+            raise KeyboardInterrupt  # finished blocks are on disk; half a block is of no use
+        evidence = gather_evidence(model, samples, settings, allowed)
+    removal = evidence.removal
+    return {
+        **{name: getattr(evidence, name) for name in _OF_PAIRS},
+        **{name: getattr(removal, name) for name in _OF_PAIRS_HELD_OUT},
+        "error": removal.error,
+        "linear_error": removal.linear_error,
+        "residual": removal.residual,
+        "counts": evidence.samples.counts.cpu().numpy(),
+        "loss": np.array([epoch.train_loss for epoch in history.epochs]),
+        "seconds": np.array([epoch.seconds for epoch in history.epochs]),
+        **{f"weights.{name}": w.cpu().numpy() for name, w in model.state_dict().items()},
+    }
+
+
+def _seed(random_state: int, effect: int) -> int:
+    return int(np.random.SeedSequence([random_state, effect]).generate_state(1)[0])
+
+
+def _network(samples: Samples, settings: DetectorSettings, result: Arrays) -> ChannelNetwork:
+    """Build the trained network of a block."""
+    weights = {
+        name.removeprefix("weights."): torch.from_numpy(array)
+        for name, array in result.items()
+        if name.startswith("weights.")
+    }
+    network = new_network(samples.n_series, samples.max_lag, settings, sources=weights["sources"])
+    network.load_state_dict(weights)
+    return network
+
+
+def _assembled(
+    samples: Samples,
+    sources: Int[Tensor, "effect candidate"],
+    allowed: BoolArray,
+    results: Mapping[range, Arrays],
+) -> Evidence:
+    """Put what the blocks found where it belongs among all series."""
+    n_series, from_ = samples.n_series, sources.numpy()
+    pairs: Arrays = {}
+    for name, without in {**_OF_PAIRS, **_OF_PAIRS_HELD_OUT}.items():
+        rest = next(iter(results.values()))[name].shape[2:]  # lags
+        pairs[name] = np.full((n_series, n_series, *rest), without)
+        for block, result in results.items():
+            effects = np.array(block)
+            pairs[name][from_[effects].T, effects] = result[name]
+    joined = {
+        name: np.concatenate([result[name] for result in results.values()], axis=-1)
+        for name in ("error", "linear_error", "residual", "counts")
+    }
+    counts = torch.from_numpy(joined.pop("counts")).to(samples.past.device)
+    samples = replace(samples, counts=counts)
+    correlation, together = errors_together(joined["residual"], samples)
+    removal = RemovalErrors(
+        **joined,
+        **{name: pairs.pop(name) for name in _OF_PAIRS_HELD_OUT},
+        residual_correlation=correlation,
+        n_together=together,
+    )
+    # a pair that is no candidate counts in the family of tests: see `screening`
+    q_value = edge_q(pairs["p_value"], np.asarray(allowed.any(axis=-1)))
+    return Evidence(**pairs, q_value=q_value, samples=samples, removal=removal)
+
+
+def _joint_history(results: Iterable[Arrays]) -> History:
+    """Add up the losses of all blocks: the loss of a network is a sum over its effects."""
+    each = list(results)
+    losses, seconds = (np.sum([result[k] for result in each], axis=0) for k in ("loss", "seconds"))
+    epochs = zip(losses.tolist(), seconds.tolist(), strict=True)
+    return History(
+        tuple(Epoch(i, loss, loss, took, True) for i, (loss, took) in enumerate(epochs)),
+        "max_epochs",
+    )
+
+
+def _write_block(checkpoint: CheckpointFile | None, block: range, result: Arrays) -> None:
+    if checkpoint is not None:
+        tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in result.items()}
+        save_tensors(checkpoint.block(block), checkpoint.fingerprint, tensors, {})
+
+
+def _read_block(checkpoint: CheckpointFile | None, block: range) -> Arrays | None:
+    if checkpoint is None or not checkpoint.block(block).exists():
+        return None
+    tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
+    return {name: tensor.numpy() for name, tensor in tensors.items()}

@@ -1,0 +1,145 @@
+"""How much memory a fit takes, estimated before it starts, and how to stay below a limit."""
+
+import re
+from dataclasses import dataclass, replace
+
+from causalformer.config import DetectorSettings
+from causalformer.detect.removal import NUMBERS
+from causalformer.detect.screening import n_candidates
+from causalformer.errors import SettingsError
+
+_FREE_SHARE = 0.7  # of the free memory, unless the user says otherwise
+_MAIN = 0.5e9  # bytes of the interpreter and its libraries
+_WORKER = 0.45e9  # the same in a worker process
+_EFFECTS_PER_BLOCK = 10
+_UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+
+@dataclass(frozen=True)
+class Size:
+    """What decides how much memory a fit takes."""
+
+    n_slots: int
+    n_series: int
+    max_lag: int
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How a fit is cut up, and the bytes that it may take, all processes together."""
+
+    n_jobs: int
+    effects_per_block: int
+    n_bytes: float
+
+
+def memory_limit(value: str | float | None) -> float:
+    """Read a limit in bytes; without one, take 70 % of what is free.
+
+    Examples
+    --------
+    >>> memory_limit("1.5GB"), memory_limit(2e9)
+    (1500000000.0, 2000000000.0)
+    """
+    if value is None:
+        import psutil
+
+        return _FREE_SHARE * float(psutil.virtual_memory().available)
+    found = re.fullmatch(r"\s*([\d.]+(?:e\d+)?)\s*([kmgt]?b|)\s*", str(value).lower())
+    try:
+        limit = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    except ValueError:
+        limit = 0.0
+    if not limit > 0:
+        raise SettingsError(
+            f"max_memory is {value!r}; give an amount such as '4GB' or '800MB', or bytes"
+        )
+    return limit
+
+
+def plan_memory(
+    size: Size, settings: DetectorSettings, n_jobs: int, max_memory: str | float | None = None
+) -> MemoryPlan:
+    """Cut the work up so that it fits: smaller blocks first, then fewer processes.
+
+    Raises
+    ------
+    SettingsError
+        If nothing fits; the message says what would.
+
+    Examples
+    --------
+    >>> plan = plan_memory(Size(1000, 1000, 5), DetectorSettings(), n_jobs=2, max_memory=4e9)
+    >>> plan.n_jobs, plan.effects_per_block
+    (2, 10)
+    >>> plan_memory(Size(1000, 1000, 5), DetectorSettings(), n_jobs=2, max_memory=1e9)
+    Traceback (most recent call last):
+    ...
+    causalformer.errors.SettingsError: 1000 series of 1000 slots with 5 lags take about ...
+    """
+    limit = memory_limit(max_memory)
+    plan = _smallest_cut(size, settings, n_jobs, limit)
+    if plan is not None:
+        return plan
+    least = _n_bytes(size, settings, 1, 1)
+    fits = [
+        f"{what} {n}"
+        for what, n in (
+            ("max_lag", _largest(size, "max_lag", settings, limit)),
+            ("the number of series", _largest(size, "n_series", settings, limit)),
+            ("the number of slots", _largest(size, "n_slots", settings, limit)),
+        )
+        if n > 0
+    ]
+    advice = f"; {' or '.join(fits)} would fit" if fits else ""
+    raise SettingsError(
+        f"{size.n_series} series of {size.n_slots} slots with {size.max_lag} lags take about "
+        f"{least / 1e9:.1f} GB of memory, but only {limit / 1e9:.1f} GB may be used{advice}; or "
+        "raise max_memory"
+    )
+
+
+def _smallest_cut(
+    size: Size, settings: DetectorSettings, n_jobs: int, limit: float
+) -> MemoryPlan | None:
+    from joblib import effective_n_jobs
+
+    most = effective_n_jobs(n_jobs)
+    for jobs in range(most, 0, -1):
+        for effects in (_EFFECTS_PER_BLOCK, 5, 2, 1):
+            n_bytes = _n_bytes(size, settings, jobs, effects)
+            if n_bytes <= limit:
+                return MemoryPlan(n_jobs if jobs == most else jobs, effects, n_bytes)
+    return None
+
+
+def _largest(size: Size, what: str, settings: DetectorSettings, limit: float) -> int:
+    """Give the largest number that would fit in place of the one there is; 0 if none does."""
+    low, high = 0, int(getattr(size, what))
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = _n_bytes(replace(size, **{what: middle}), settings, 1, 1) <= limit
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) -> float:
+    """Estimate the bytes of all processes together."""
+    slots, series, lags = size.n_slots, size.n_series, size.max_lag
+    table = 8.0 * slots * series
+    past = 4.0 * slots * series * lags
+    matrices = 8.0 * series**2 * (14 + 5 * lags)
+    together = series <= settings.screen_above
+    causes = series if together else n_candidates(slots, lags, series, settings.max_candidates)
+    n_effects = series if together else min(effects, series)
+    columns = settings.n_channels + causes * lags
+    weights = 4.0 * n_effects * causes * lags * settings.n_folds * settings.n_channels
+    batch = 4.0 * min(slots, 350) * n_effects * settings.n_folds * settings.n_channels
+    features = 4.0 * min(NUMBERS, slots * n_effects * columns)
+    grams = 8.0 * n_effects * columns**2
+    training, testing = 6 * weights + 10 * batch, 6 * features + 4 * grams
+    if together:  # threads share the tests
+        return _MAIN + 6 * table + 2 * past + matrices + max(training, n_jobs * testing)
+    work = max(training, testing) + 3.0 * past / series * causes * n_effects + past
+    main = _MAIN + 6 * table + 2 * past + matrices + 1.5 * weights * series / n_effects
+    return main + (work if n_jobs == 1 else n_jobs * (_WORKER + work))

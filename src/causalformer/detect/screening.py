@@ -1,0 +1,112 @@
+"""Which series an effect may hang on, among very many: a cheap look that leaves few candidates.
+
+Every pair gets a score: the largest squared correlation of the cause's past with what the effect's
+own past leaves unexplained, over all lags; of the value itself and of its square, with the effect
+and with the effect times its last value, so that bent and modulated links count, too. The best half
+of the candidates is taken, the effect is freed from what their past explains linearly, and the
+scores of the rest are looked at again: behind a strong cause a weaker one comes into sight.
+
+Nothing is decided here. A pair that is no candidate gets no edge (p = 1), but counts in the family
+of tests, so looking at the best candidates only lets no more false edges through.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from causalformer.detect.samples import Samples
+
+BoolArray = NDArray[np.bool_]
+
+LEAST_CANDIDATES = 16
+_SLOTS_PER_INPUT = 4  # as in `causalformer.detect.lag_choice`
+_NUMBERS = 2**23  # past values in memory at a time
+_RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags solvable
+
+
+def n_candidates(n_slots: int, max_lag: int, n_series: int, most: int) -> int:
+    """Say how many candidates so many slots can tell apart.
+
+    Examples
+    --------
+    >>> n_candidates(1000, 5, 300, 20), n_candidates(360, 5, 300, 20), n_candidates(100, 5, 300, 20)
+    (20, 18, 16)
+    """
+    affordable = n_slots // (_SLOTS_PER_INPUT * max_lag)
+    return min(n_series, max(LEAST_CANDIDATES, min(most, affordable)))
+
+
+@torch.no_grad()
+def screen(
+    samples: Samples, n_kept: int, allowed: BoolArray, required: BoolArray
+) -> Int[Tensor, "effect candidate"]:
+    """Choose the candidates of every effect, itself first.
+
+    `allowed` and `required`, ``[cause, effect]``, say which pairs may and must be among them; more
+    than `n_kept` are chosen if an effect has more required causes.
+    """
+    every = torch.arange(samples.n_series)
+    taken = torch.from_numpy(required) | torch.eye(samples.n_series, dtype=torch.bool)
+    excluded = torch.from_numpy(~allowed) & ~taken
+    n_kept = max(n_kept, int(taken.sum(0).max()))
+    sources = every[:, None]
+    for n_wanted in (1 + (n_kept - 1) // 2, n_kept):
+        score = _scores(samples, _unexplained(samples, sources)).cpu()
+        score = score.masked_fill(taken, 2.0).masked_fill(excluded, -1.0)
+        score.fill_diagonal_(3.0)  # itself first, then what was taken, then by correlation
+        sources = torch.sort(score, dim=0, descending=True, stable=True).indices[:n_wanted].T
+        taken = taken.index_put((sources, every[:, None]), torch.tensor(True))
+    return sources
+
+
+def _unexplained(
+    samples: Samples, sources: Int[Tensor, "effect candidate"]
+) -> Float[Tensor, "sample effect"]:
+    """Give what the past of its sources does not explain of every effect; 0 where missing."""
+    left = samples.now * samples.observed
+    n_inputs = sources.shape[1] * samples.max_lag
+    for effects in torch.arange(samples.n_series).split(max(1, _NUMBERS // len(samples))):
+        gram = samples.past.new_zeros(len(effects), n_inputs, n_inputs)
+        target = samples.past.new_zeros(len(effects), n_inputs, 1)
+        parts = torch.arange(len(samples)).split(max(1, _NUMBERS // (len(effects) * n_inputs)))
+        for slots in parts:
+            inputs = _inputs(samples, slots, sources[effects])
+            gram += inputs.mT @ inputs
+            target += inputs.mT @ left[slots][:, effects].T[..., None]
+        gram.diagonal(dim1=1, dim2=2).mul_(1 + _RIDGE).add_(1e-6)
+        weights = torch.linalg.solve(gram, target)
+        for slots in parts:
+            explained = (_inputs(samples, slots, sources[effects]) @ weights)[..., 0].T
+            left[slots[:, None], effects] -= explained
+    return left * samples.observed
+
+
+def _inputs(
+    samples: Samples, slots: Tensor, sources: Int[Tensor, "effect candidate"]
+) -> Float[Tensor, "effect slot input"]:
+    """Past of the sources where the effect, the first of them, was observed; else zero."""
+    inputs = samples.past[slots][:, sources].flatten(2).transpose(0, 1)
+    if samples.complete:
+        return inputs
+    return inputs * samples.observed[slots][:, sources[:, 0]].T[..., None]
+
+
+def _scores(
+    samples: Samples, left: Float[Tensor, "sample effect"]
+) -> Float[Tensor, "cause effect"]:
+    """Give the largest squared correlation of a pair, over lags and forms."""
+    targets = _standardised(left), _standardised(left * samples.past[:, :, 0])
+    best = left.new_zeros(samples.n_series, samples.n_series)
+    for lag in range(samples.max_lag):
+        value = samples.past[:, :, lag]
+        for form in (_standardised(value), _standardised(value.square())):
+            for target in targets:
+                best = torch.maximum(best, (form.T @ target / len(left)).square())
+    return best
+
+
+def _standardised(x: Float[Tensor, "sample series"]) -> Float[Tensor, "sample series"]:
+    centred = x - x.mean(0)
+    return centred / centred.square().mean(0).sqrt().clamp(min=1e-12)

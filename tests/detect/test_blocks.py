@@ -1,0 +1,178 @@
+"""Effects in blocks with candidates: the same as one by one, whoever fits them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from causalformer.config import DetectorSettings
+from causalformer.detect import blocks
+from causalformer.detect.blocks import detect
+from causalformer.detect.calibrated import gather_evidence
+from causalformer.errors import FileFormatError
+from causalformer.explain.channel_relevance import channel_relevance
+from causalformer.explain.local import of_all_series
+from causalformer.knowledge import KnownGraph, PriorKnowledge
+from causalformer.training import CheckpointFile
+from evidence_examples import samples_of
+
+TINY = DetectorSettings(max_epochs=3, n_channels=4, screen_above=3, max_candidates=16)
+NAMES = tuple("abcdefghijklmnopqr")
+ANYTHING = KnownGraph.anything(len(NAMES), 2)
+OF_PAIRS = ("p_value", "q_value", "effect", "size", "strength", "lag_profile", "linear_p", "tested")
+
+
+@pytest.fixture(scope="module")
+def samples():
+    x = np.random.default_rng(0).standard_normal((160, len(NAMES)))
+    x[1:, 1] += 2 * x[:-1, 0]
+    x[2:, 2] += x[:-2, 1] ** 2
+    return samples_of(x, 2)
+
+
+@pytest.fixture(scope="module")
+def found(samples):
+    return detect(samples, TINY, ANYTHING, random_state=0)
+
+
+def assert_same(first, second):
+    for name in OF_PAIRS:
+        np.testing.assert_array_equal(getattr(first[2], name), getattr(second[2], name), name)
+    for a, b in zip(first[0].state_dict().values(), second[0].state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_edges_are_found_where_they_are(found):
+    model, history, evidence = found
+    assert (evidence.q_value[0, 1], evidence.q_value[1, 0]) == (pytest.approx(0, abs=1e-6), 1)
+    assert evidence.lag_profile[0, 1].argmax() == 0
+    assert evidence.tested.sum(0).tolist() == [16] * len(NAMES)
+    assert evidence.tested.diagonal().all()
+    assert model.sources.shape == (len(NAMES), 16)
+    assert len(history.epochs) == 3
+
+
+def test_what_was_not_tested_has_no_evidence_but_counts_among_the_tests(found):
+    evidence = found[2]
+    assert (evidence.p_value[~evidence.tested] == 1).all()
+    assert np.isinf(evidence.lag_error[~evidence.tested]).all()
+    n_pairs = len(NAMES) * (len(NAMES) - 1)
+    smallest = np.where(np.eye(len(NAMES)), 1, evidence.p_value).min()
+    assert evidence.q_value[evidence.p_value == smallest].max() <= smallest * n_pairs
+
+
+@pytest.mark.parametrize("effects_per_block", [1, 4, 100])
+def test_blocks_do_not_change_the_result(samples, found, effects_per_block):
+    other = detect(samples, TINY, ANYTHING, random_state=0, effects_per_block=effects_per_block)
+    for name in OF_PAIRS:
+        np.testing.assert_allclose(
+            getattr(other[2], name), getattr(found[2], name), rtol=1e-2, atol=1e-4, err_msg=name
+        )
+
+
+def test_processes_do_not_change_the_result(samples, found):
+    assert_same(detect(samples, TINY, ANYTHING, random_state=0, n_jobs=2), found)
+
+
+def test_another_seed_gives_other_weights(samples, found):
+    other = detect(samples, TINY, ANYTHING, random_state=1)
+    assert not torch.equal(other[0].kernel, found[0].kernel)
+
+
+def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(samples):
+    """The two shapes of the network, shared past and candidates, are one computation."""
+    settings = TINY.model_copy(update={"max_candidates": len(NAMES)})
+    model, _, found = detect(samples, settings, ANYTHING, random_state=0)
+    order = model.sources.argsort(dim=1)  # back to the order of the series
+    dense = blocks.new_network(len(NAMES), 2, settings)
+    picked = torch.arange(len(NAMES))
+    with torch.no_grad():
+        for name in ("threshold", "mix", "offset"):
+            getattr(dense, name).copy_(getattr(model, name))
+        dense.kernel.copy_(
+            model.kernel.permute(3, 0, 1, 2, 4)[picked[:, None], order].permute(1, 2, 3, 0, 4)
+        )
+        dense.skip.copy_(model.skip.permute(3, 0, 1, 2)[picked[:, None], order].permute(1, 2, 3, 0))
+        dense.absent.copy_(
+            model.absent.permute(2, 0, 1, 3)[picked[:, None], order].permute(1, 2, 0, 3)
+        )
+        torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
+    expected = gather_evidence(dense, samples, settings, ANYTHING.allowed[..., 1:])
+    for name in ("effect", "strength", "lag_profile", "linear_p", "linear_t"):
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name
+        )
+    np.testing.assert_allclose(found.removal.error, expected.removal.error, rtol=1e-3)
+    np.testing.assert_allclose(
+        found.removal.residual_correlation, expected.removal.residual_correlation, atol=1e-3
+    )
+
+
+def test_relevance_of_candidates_adds_up_to_the_prediction(samples, found):
+    model = found[0]
+    share, bias = channel_relevance(model, samples.past[:5])
+    everywhere = of_all_series(share, model)
+    assert everywhere.shape == (5, len(NAMES), 2, len(NAMES))
+    with torch.no_grad():
+        predicted = model(samples.past[:5]).mean(1)
+    torch.testing.assert_close(everywhere.sum((1, 2)) + bias, predicted, atol=1e-5, rtol=1e-4)
+    tested = torch.from_numpy(found[2].tested)
+    assert (everywhere.abs().sum((0, 2))[~tested] == 0).all()
+
+
+def test_missing_values(samples):
+    hidden = torch.zeros_like(samples.past, dtype=torch.bool)
+    hidden[::7, 0, 0] = True
+    observed = samples.observed.clone()
+    observed[::5, 3] = 0
+    holey = replace(samples, hidden=hidden, observed=observed, counts=observed)
+    evidence = detect(holey, TINY, ANYTHING, random_state=0)[2]
+    assert evidence.q_value[0, 1] < 1e-3
+    assert evidence.samples.counts[::5, 3].sum() == 0
+    assert evidence.samples.counts[::7, 0].sum() == 0  # its own last value was missing
+
+
+def test_knowledge_is_respected(samples):
+    known = PriorKnowledge(required=["r -> a"], forbidden=["a -> b", "b -> c @ 2"])
+    known = known.resolve(NAMES, 2)
+    evidence = detect(samples, TINY, known, random_state=0)[2]
+    assert evidence.tested[17, 0]
+    assert not evidence.tested[0, 1]
+    assert evidence.p_value[0, 1] == 1
+    assert evidence.lag_profile[1, 2, 1] == 0
+    assert np.isinf(evidence.lag_error[1, 2, 1])
+
+
+def test_progress_ends_with_the_last_epoch(samples):
+    epochs = []
+    detect(samples, TINY, ANYTHING, random_state=0, on_epoch=epochs.append)
+    assert [epoch.number for epoch in epochs] == sorted(epoch.number for epoch in epochs)
+    assert epochs[-1].number == TINY.max_epochs - 1
+
+
+class TestCheckpoint:
+    def test_finished_blocks_are_not_fitted_again(self, samples, found, tmp_path, monkeypatch):
+        checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
+        calls = []
+        fit = blocks._fit_block
+
+        def fit_but_fail_once(*arguments):
+            calls.append(arguments[6])
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+            return fit(*arguments)
+
+        monkeypatch.setattr(blocks, "_fit_block", fit_but_fail_once)
+        with pytest.raises(KeyboardInterrupt):
+            detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
+        again = detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
+        assert [call[0] for call in calls] == [0, 10, 10]
+        assert_same(again, found)
+
+    def test_a_block_of_something_else_is_refused(self, samples, tmp_path):
+        path = tmp_path / "state.safetensors"
+        mine, other = CheckpointFile(path, "mine"), CheckpointFile(path, "other")
+        detect(samples, TINY, ANYTHING, random_state=0, checkpoint=mine)
+        with pytest.raises(FileFormatError, match="belongs to other data"):
+            detect(samples, TINY, ANYTHING, random_state=0, checkpoint=other)

@@ -35,8 +35,8 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
-_MOST_PER_EPOCH = 50_000  # samples that are learned from before the next epoch begins
-_MOST_TO_DESCRIBE = 2**16  # samples that strengths and lags are read from
+_MOST_PER_EPOCH = 25_000  # samples that are learned from before the next epoch begins
+_MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ def linear_tests(
             for i, causes in enumerate(sources.tolist())
         )
     past, now, counts = (
-        x.double().cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.counts)
+        x.cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.counts)
     )
     if samples.complete and allowed.all():
         return lagged_tests(past, now, samples.max_lag)

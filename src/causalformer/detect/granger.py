@@ -21,6 +21,7 @@ from causalformer.data.windows import slots_with_past
 FloatArray = NDArray[np.float64]
 
 _NO_VARIATION = 1e-12  # spread in proportion to the level below which a column is constant
+_MANY_ROWS = 50_000  # more are replaced by few with the same products; also rows at a time
 _SAME_SPACE = 1e-8  # singular value of a block of orthonormal columns that counts as zero
 
 
@@ -134,7 +135,10 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     untested = GrangerTests(nothing, nothing, np.zeros((n_causes, n_effects, max_lag)), nothing)
     if n_rows < 2:
         return untested
-    lagged, effects = _standardised(lagged), _standardised(effects)
+    if n_rows > _MANY_ROWS:
+        lagged, effects = _few_rows(lagged, effects)
+    else:
+        lagged, effects = (_standardised(x.astype(np.float64)) for x in (lagged, effects))
     left, size, right = np.linalg.svd(lagged, full_matrices=False)
     rank = int((size > size[0] * max(lagged.shape) * np.finfo(np.float64).eps).sum())
     loadings = right[:rank] / size[:rank, None]
@@ -166,6 +170,31 @@ def _standardised(columns: FloatArray) -> FloatArray:
     spread = centred.std(axis=0)
     varies = spread > _NO_VARIATION
     return np.where(varies, centred / np.where(varies, spread, 1.0), 0.0)
+
+
+def _few_rows(lagged: FloatArray, effects: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Replace the standardised columns by fewer rows with the same products: the R of a QR.
+
+    The rows are gone through in parts and never copied all at once.
+    """
+    n_inputs, parts = lagged.shape[1], range(0, len(lagged), _MANY_ROWS)
+
+    def rows(first: int) -> FloatArray:
+        at = slice(first, first + _MANY_ROWS)
+        return np.hstack([lagged[at], effects[at]], dtype=np.float64) / scale
+
+    scale = np.ones(n_inputs + effects.shape[1])
+    largest = np.max([np.abs(rows(first)).max(axis=0) for first in parts], axis=0)
+    scale = np.where(largest > 0, largest, 1.0)
+    mean = np.sum([rows(first).sum(axis=0) for first in parts], axis=0) / len(lagged)
+    square = np.sum([((rows(first) - mean) ** 2).sum(axis=0) for first in parts], axis=0)
+    spread = np.sqrt(square / len(lagged))
+    varies = spread > _NO_VARIATION
+    few = np.zeros((0, len(scale)))
+    for first in parts:
+        part = np.where(varies, (rows(first) - mean) / np.where(varies, spread, 1.0), 0.0)
+        few = np.asarray(np.linalg.qr(np.vstack([few, part]), mode="r"))
+    return few[:, :n_inputs], few[:, n_inputs:]
 
 
 def _null_space(right: FloatArray, rank: int) -> FloatArray:

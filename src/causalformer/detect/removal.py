@@ -7,7 +7,7 @@ network's own answer for an absent cause is under-trained and invents edges.
 """
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,19 +146,20 @@ def _errors_of_fold(
     lag_weight: Float[Tensor, " lag"],
     allowed: BoolArray,
 ) -> _FoldErrors:
+    torch.set_flush_denormal(True)  # a property of the thread, and this may be a new one
     n_causes, n_effects = model.n_causes, model.n_effects
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     held_out = samples.fold == k
     readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
     count, slot = samples.counts.double().cpu().numpy()[held_out], samples.slot[held_out]
-    residual = readout.held_out_residuals(None)
+    (residual,) = readout.held_out_residuals(None)
     pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
     n_pairs = np.zeros((n_neighbours + 1, 1, n_effects))
     n_pairs[: len(pairs), 0] = [pair.sum(0) for pair in pairs]
     gain = np.zeros((n_causes, n_effects))
     products = np.zeros((n_neighbours + 1, n_causes, n_effects))
-    for cause in range(n_causes):
-        grown = readout.held_out_residuals(cause) ** 2 - residual**2
+    for cause, without in enumerate(readout.held_out_residuals(*range(n_causes))):
+        grown = without**2 - residual**2
         gain[cause] = (count * grown).sum(0)
         for distance, pair in enumerate(pairs):
             later, earlier = grown[distance:], grown[: len(grown) - distance]
@@ -220,7 +221,7 @@ class _Parts:
             samples.now[slots],
             None if samples.complete else samples.observed[slots],
             model.straight(past),
-            model.channels(past)[:, self._k],
+            model.channels_of_fold(past, self._k),
         )
 
 
@@ -255,17 +256,25 @@ class _ReadOut:
             self.shrink[:, :-1].masked_fill_(cut, _CUT)
         self.channel_shrink = ridge * n_train[:, None]
 
-    def held_out_residuals(self, cause: int | None) -> FloatArray:
-        """Fit without a cause; give the errors ``[slot, effect]`` on the held-out slots."""
-        weights = self._weights_without(cause)
+    def held_out_residuals(self, *causes: int | None) -> Iterator[FloatArray]:
+        """Fit without each cause in turn; give the errors ``[slot, effect]`` on held-out slots."""
+        n_columns = self.model.n_channels + self.shrink.shape[1]
+        at_once = max(1, NUMBERS // (self.model.n_effects * n_columns**2))
+        for first in range(0, len(causes), at_once):
+            some = causes[first : first + at_once]
+            weights = self._weights_without(some)
+            residuals: list[list[Tensor]] = [[] for _ in some]
+            for part in self.test:
+                for cause, weight, parts in zip(some, weights, residuals, strict=True):
+                    parts.append(part.now - self._predicted(cause, weight.to(part.now), part))
+            yield from (torch.cat(parts).double().cpu().numpy() for parts in residuals)
+
+    def _predicted(
+        self, cause: int | None, weights: Float[Tensor, "effect column one"], part: _Part
+    ) -> Float[Tensor, "slot effect"]:
         n_channels, kept = self.model.n_channels, self._columns_without(cause)
-        residuals = []
-        for part in self.test:
-            weights = weights.to(part.now)
-            bent = self._hidden_without(cause, part) @ weights[:, :n_channels]
-            straight = _read(part.straight[..., kept], weights[:, n_channels:, 0])
-            residuals.append(part.now - (bent[..., 0].T + straight))
-        return torch.cat(residuals).double().cpu().numpy()
+        bent = self._hidden_without(cause, part) @ weights[:, :n_channels]
+        return bent[..., 0].T + _read(part.straight[..., kept], weights[:, n_channels:, 0])
 
     def linear_errors(self) -> FloatArray:
         """Squared errors of the straight lags alone, all causes."""
@@ -275,24 +284,41 @@ class _ReadOut:
         errors = [p.now - _read(p.straight, weights.to(p.now)) for p in self.test]
         return torch.cat(errors).double().cpu().numpy() ** 2
 
-    def _weights_without(self, cause: int | None) -> Float[Tensor, "effect column one"]:
-        n_channels, kept = self.model.n_channels, self._columns_without(cause)
-        straight = self.straight_gram[:, kept][..., kept]
-        n_columns = n_channels + len(kept)
-        gram = straight.new_zeros(self.model.n_effects, n_columns, n_columns)
-        target = straight.new_zeros(self.model.n_effects, n_columns)
+    def _weights_without(
+        self, causes: Sequence[int | None]
+    ) -> list[Float[Tensor, "effect column one"]]:
+        equations = [self._equations_without(cause) for cause in causes]
         for part in self.train:
-            hidden = self._hidden_without(cause, part)
-            learned = hidden if part.observed is None else hidden * part.observed.T[..., None]
-            gram[:, :n_channels, :n_channels] += learned.mT @ hidden
-            gram[:, :n_channels, n_channels:] += learned.mT @ part.straight[..., kept]
-            target[:, :n_channels] += (learned * part.now.T[..., None]).sum(1)
-        gram[:, n_channels:, :n_channels] = gram[:, :n_channels, n_channels:].mT
-        gram[:, n_channels:, n_channels:] = straight
+            for cause, (gram, target) in zip(causes, equations, strict=True):
+                self._add(part, cause, gram, target)
+        return [self._solved(gram, target) for gram, target in equations]
+
+    def _equations_without(
+        self, cause: int | None
+    ) -> tuple[Float[Tensor, "effect column column"], Float[Tensor, "effect column"]]:
+        """Set up the normal equations; what concerns channels is left zero."""
+        n_channels, kept = self.model.n_channels, self._columns_without(cause)
+        n_columns = n_channels + len(kept)
+        gram = self.straight_gram.new_zeros(self.model.n_effects, n_columns, n_columns)
+        target = self.straight_gram.new_zeros(self.model.n_effects, n_columns)
+        gram[:, n_channels:, n_channels:] = self.straight_gram[:, kept][..., kept]
         target[:, n_channels:] = self.straight_now[:, kept]
-        diagonal = gram.diagonal(dim1=1, dim2=2)
-        diagonal[:, :n_channels] += self.channel_shrink
-        diagonal[:, n_channels:] += self.shrink[:, kept]
+        gram.diagonal(dim1=1, dim2=2)[:, n_channels:] += self.shrink[:, kept]
+        return gram, target
+
+    def _add(self, part: _Part, cause: int | None, gram: Tensor, target: Tensor) -> None:
+        """Add what the channels have in common with each other, the columns and the effects."""
+        n_channels, kept = self.model.n_channels, self._columns_without(cause)
+        hidden = self._hidden_without(cause, part)
+        learned = hidden if part.observed is None else hidden * part.observed.T[..., None]
+        gram[:, :n_channels, :n_channels] += learned.mT @ hidden
+        gram[:, :n_channels, n_channels:] += learned.mT @ part.straight[..., kept]
+        target[:, :n_channels] += (learned * part.now.T[..., None]).sum(1)
+
+    def _solved(self, gram: Tensor, target: Tensor) -> Float[Tensor, "effect column one"]:
+        n_channels = self.model.n_channels
+        gram[:, n_channels:, :n_channels] = gram[:, :n_channels, n_channels:].mT
+        gram.diagonal(dim1=1, dim2=2)[:, :n_channels] += self.channel_shrink
         factor, failed = torch.linalg.cholesky_ex(gram)
         if failed.any():
             raise SettingsError(

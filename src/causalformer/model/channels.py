@@ -122,6 +122,20 @@ class ChannelNetwork(nn.Module):
         """Convolve the causes with their kernels; a removed cause adds what stands for absence."""
         return self._channels(_without(self.inputs(past), removed), removed)
 
+    def channels_of_fold(
+        self, past: Float[Tensor, "b series lag"], k: int
+    ) -> Float[Tensor, "b effect channel"]:
+        """Give the channels of one fold, with all causes."""
+        if self.attention is not None:
+            return self.channels(past)[:, k]
+        summed: Tensor
+        inputs, kernel = self.inputs(past), self.kernel[:, :, k].flatten(0, 1)
+        if self.sources is None:
+            summed = (inputs.flatten(1) @ kernel.flatten(1)).unflatten(1, kernel.shape[1:])
+        else:
+            summed = (inputs.flatten(2) @ kernel.transpose(0, 1)).transpose(0, 1)
+        return summed + self.threshold[k]
+
     def forward(
         self, past: Float[Tensor, "b series lag"], removed: Float[Tensor, "b cause"] | None = None
     ) -> Float[Tensor, "b fold effect"]:

@@ -158,7 +158,7 @@ class TestCheckpoint:
         fit = blocks._fit_block
 
         def fit_but_fail_once(*arguments):
-            calls.append(arguments[6])
+            calls.append(arguments[2])
             if len(calls) == 2:
                 raise KeyboardInterrupt
             return fit(*arguments)

@@ -90,7 +90,9 @@ def detect(
     results = _all_blocks(
         samples, sources, blocks, settings, allowed, random_state, n_jobs, checkpoint, on_epoch
     )
-    network = side_by_side([_network(samples, settings, results[block]) for block in blocks])
+    network = side_by_side(
+        [_network(samples, settings, sources[list(b)], results[b]) for b in blocks]
+    )
     whole = _assembled(samples, sources, allowed, results)
     return network.to(samples.past.device), _joint_history(results.values()), whole
 
@@ -111,23 +113,19 @@ def _all_blocks(
 
     done = {b: found for b in blocks if (found := _read_block(checkpoint, b)) is not None}
     missing = [b for b in blocks if b not in done]
-    arrays = samples.arrays()
-    device = str(samples.past.device)
     tasks = (
         delayed(_fit_block)(
-            *arrays,
+            *_only(samples, sources, block),
             list(block),
-            sources[list(block)].numpy(),
             _local(allowed, sources, block),
             settings,
             random_state,
-            device,
         )
         for block in missing
     )
     # on an accelerator one process does it all
     workers = n_jobs if samples.past.device.type == "cpu" else 1
-    results = Parallel(workers, return_as="generator", mmap_mode="c")(tasks)
+    results = Parallel(workers, return_as="generator", batch_size=1)(tasks)
     began = time.monotonic()
     for number, (block, result) in enumerate(zip(missing, results, strict=True), start=1):
         done[block] = result
@@ -139,33 +137,34 @@ def _all_blocks(
     return {block: done[block] for block in blocks}
 
 
-def _local(
-    allowed: BoolArray, sources: Int[Tensor, "effect candidate"], effects: range
-) -> BoolArray:
+def _only(
+    samples: Samples, sources: Int[Tensor, "effect candidate"], block: range
+) -> tuple[Samples, Int[Tensor, "effect candidate"]]:
+    """Take the effects of a block and their candidates; say where these are in what was taken.
+
+    Little travels to other processes, and nothing is shared that could be lost with one of them.
+    """
+    series, at = torch.unique(sources[list(block)], return_inverse=True)
+    return samples.of(series.tolist(), block), at
+
+
+def _local(allowed: BoolArray, sources: Int[Tensor, "effect candidate"], block: range) -> BoolArray:
     """Take what concerns some effects and their candidates, ``[candidate, effect, ...]``."""
-    chosen = np.array(effects)
-    return np.asarray(allowed[sources[chosen].numpy().T, chosen])
+    effects = np.array(block)
+    return np.asarray(allowed[sources[effects].numpy().T, effects])
 
 
 def _fit_block(
-    past: NDArray[np.float32],
-    now: NDArray[np.float32],
-    observed: NDArray[np.float32],
-    slot: NDArray[np.int64],
-    fold: NDArray[np.int64],
-    hidden: BoolArray | None,
+    samples: Samples,
+    sources: Int[Tensor, "effect candidate"],
     effects: list[int],
-    sources: NDArray[np.int64],
     allowed: BoolArray,
     settings: DetectorSettings,
     random_state: int,
-    device: str,
 ) -> Arrays:
     """Train and test the effects of one block; everything may have come from another process."""
-    samples = Samples.from_arrays(past, now, observed, slot, fold, hidden, device)
-    samples = samples.of(slice(None), effects)
-    from_ = torch.from_numpy(sources)
-    with fast_small_steps(torch.device(device), len(effects)):
+    device = samples.past.device
+    with fast_small_steps(device, len(effects)):
         model = side_by_side(
             [
                 new_network(
@@ -173,7 +172,7 @@ def _fit_block(
                     samples.max_lag,
                     settings,
                     torch.Generator().manual_seed(_seed(random_state, effect)),
-                    from_[i : i + 1],
+                    sources[i : i + 1],
                 )
                 for i, effect in enumerate(effects)
             ]
@@ -193,7 +192,7 @@ def _fit_block(
         "counts": evidence.samples.counts.cpu().numpy(),
         "loss": np.array([epoch.train_loss for epoch in history.epochs]),
         "seconds": np.array([epoch.seconds for epoch in history.epochs]),
-        **{f"weights.{name}": w.cpu().numpy() for name, w in model.state_dict().items()},
+        **{f"weights.{name}": w.detach().cpu().numpy() for name, w in model.named_parameters()},
     }
 
 
@@ -201,15 +200,20 @@ def _seed(random_state: int, effect: int) -> int:
     return int(np.random.SeedSequence([random_state, effect]).generate_state(1)[0])
 
 
-def _network(samples: Samples, settings: DetectorSettings, result: Arrays) -> ChannelNetwork:
+def _network(
+    samples: Samples,
+    settings: DetectorSettings,
+    sources: Int[Tensor, "effect candidate"],
+    result: Arrays,
+) -> ChannelNetwork:
     """Build the trained network of a block."""
     weights = {
         name.removeprefix("weights."): torch.from_numpy(array)
         for name, array in result.items()
         if name.startswith("weights.")
     }
-    network = new_network(samples.n_series, samples.max_lag, settings, sources=weights["sources"])
-    network.load_state_dict(weights)
+    network = new_network(samples.n_series, samples.max_lag, settings, sources=sources)
+    network.load_state_dict({**weights, "sources": sources})
     return network
 
 

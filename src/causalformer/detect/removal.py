@@ -25,7 +25,8 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _CUT = 1e20  # penalty that makes a forbidden weight zero
-NUMBERS = 2**24  # channels and columns in memory at a time
+NUMBERS = 2**24  # channels and columns in memory at a time, if they can be all there are
+_PART = 2**20  # else: as many as the processor has at hand
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +208,8 @@ class _Parts:
         per_slot = model.n_effects * (model.n_channels + model.n_causes * model.max_lag)
         slots = torch.from_numpy(np.flatnonzero(at)).to(samples.past.device)
         self._model, self._k, self._samples = model, k, samples
-        self._slots = slots.split(max(256, NUMBERS // per_slot))
+        at_once = NUMBERS if len(slots) * per_slot <= NUMBERS else _PART
+        self._slots = slots.split(max(256, at_once // per_slot))
         self._only = self._part(self._slots[0]) if len(self._slots) == 1 else None
 
     def __iter__(self) -> Iterator[_Part]:

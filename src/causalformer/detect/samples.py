@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -77,32 +76,6 @@ class Samples:
         """Samples that an effect can be learned from, on average."""
         return int(self.observed.sum(0).mean())
 
-    def arrays(self) -> tuple[NDArray[Any] | None, ...]:
-        """Give what `from_arrays` takes: arrays can travel between processes without a copy."""
-        tensors = self.past, self.now, self.observed
-        hidden = None if self.hidden is None else self.hidden.cpu().numpy()
-        return (*(x.cpu().numpy() for x in tensors), self.slot, self.fold, hidden)
-
-    @classmethod
-    def from_arrays(
-        cls,
-        past: NDArray[np.float32],
-        now: NDArray[np.float32],
-        observed: NDArray[np.float32],
-        slot: IntArray,
-        fold: IntArray,
-        hidden: BoolArray | None,
-        device: torch.device | str = "cpu",
-    ) -> "Samples":
-        """Build from what `arrays` gave; every observed value counts."""
-
-        def tensor(array: NDArray[Any]) -> Tensor:
-            return torch.from_numpy(np.require(array, requirements="W")).to(device)
-
-        seen = tensor(observed)
-        gaps = None if hidden is None else tensor(hidden)
-        return cls(tensor(past), tensor(now), seen, seen, slot, fold, gaps)
-
     def pick(self, positions: IntArray) -> "Samples":
         """Take samples by position, with repetition; folds are blocks of what is taken."""
         n_folds = int(self.fold.max()) + 1
@@ -117,10 +90,9 @@ class Samples:
             None if self.hidden is None else self.hidden[at],
         )
 
-    def of(self, causes: Sequence[int] | slice, effects: Sequence[int]) -> "Samples":
+    def of(self, causes: Sequence[int], effects: Sequence[int]) -> "Samples":
         """Keep some causes and some effects only."""
-        from_ = causes if isinstance(causes, slice) else list(causes)
-        to = list(effects)
+        from_, to = list(causes), list(effects)
         return replace(
             self,
             past=self.past[:, from_],

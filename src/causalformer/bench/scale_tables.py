@@ -271,7 +271,8 @@ def growth_figure(results: "pd.DataFrame") -> "Figure":
             axes = panels[row, column]
             _draw_growth(axes, fits.sort_values(_SIZE[axis]), _SIZE[axis], amount)
             fixed = "T = 1000" if axis == "N" else "N = 10"
-            axes.set(xscale="log", yscale="log", xlabel=f"{axis} ({fixed})", ylabel=title)
+            scale = "linear" if fits.empty else "log"
+            axes.set(xscale=scale, yscale=scale, xlabel=f"{axis} ({fixed})", ylabel=title)
             axes.grid(alpha=0.3, which="both")
             axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -37,7 +37,7 @@ def measurements(monkeypatch):
         if method.name == "pcmci":
             return Measured(seconds=time_limit, peak_gb=0.5, stopped=True)
         if method.name == "var-ridge":
-            return Measured(peak_gb=0.5, error="DataError: no")
+            return Measured(peak_gb=0.5, error=f"DataError: {data.path} is short")
         value = prepare(method, seed, data)()
         return Measured(value, seconds=20.0, cpu_seconds=30.0, peak_gb=0.5)
 
@@ -66,6 +66,7 @@ def test_finished_and_stopped_jobs_are_kept_and_failures_tried_again(tmp_path, m
     results = run_scale(jobs, tmp_path, time_limit=300).frame()
     assert [name for name, _ in measurements] == ["var-ridge"]
     assert sorted(results["stopped"]) == ["", "", "after 600 s"]
+    assert "DataError: system_0 is short" in results["error"].tolist()
     measurements.clear()
     run_scale(jobs, tmp_path, time_limit=300, fresh=True)
     assert len(measurements) == 3
@@ -195,6 +196,7 @@ def test_peers_are_compared_with_the_fastest_of_them():
     text = scale_markdown(frame)
     assert f"| {name} | tcdf | 20.000 | 5.000 | met |" in text
     assert text.index("| default |") < text.index("| cmlp |")
+    assert "lost by screening" not in text
 
 
 def test_nothing_measured_is_a_table_of_nothing(tmp_path):

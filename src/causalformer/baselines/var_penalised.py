@@ -105,7 +105,8 @@ def _lasso_path(
 ) -> tuple[FloatArray, FloatArray]:
     """Give falling penalties and the coefficients ``[regressor, penalty]``.
 
-    The path ends at half the size that the largest of p chance correlations has.
+    The path ends where chance begins: below the largest of p correlations with noise, every
+    regressor that enters would be dropped again.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lasso_path
@@ -113,7 +114,7 @@ def _lasso_path(
     n_rows, n_regressors = past.shape
     highest = np.abs(shared).max() / n_rows
     chance = series.std() * np.sqrt(2 * np.log(n_regressors + 1) / n_rows)
-    penalties = np.geomspace(highest, min(highest / 2, chance / 2), _PENALTIES)
+    penalties = np.geomspace(highest, min(0.5 * highest, 0.7 * chance), _PENALTIES)
     with warnings.catch_warnings():  # the last digits of a coefficient do not matter
         warnings.simplefilter("ignore", ConvergenceWarning)
         _, path, _ = lasso_path(

@@ -189,7 +189,7 @@ def run_job(job: Job, store: Store, time_limit: float) -> Row:
         "cpu_seconds": round(done.cpu_seconds, 3),
         "peak_gb": round(done.peak_gb, 3),
         "stopped": f"after {time_limit:.0f} s" if done.stopped else None,
-        "error": done.error,
+        "error": done.error.replace(str(data.path), job.file.name),
     }
     if done.value is not None and data.truth.edges:
         graph, scores = done.value

@@ -1,6 +1,6 @@
 """Tables and the picture of the scale benchmark, from the rows of its ``results.csv`` alone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -69,21 +69,22 @@ NOTE: Final = (
 
 def scale_markdown(results: "pd.DataFrame") -> str:
     """Give all parts that were measured as a Markdown document."""
-    accuracy = [folder_name(links, n, 1000) for n in ACCURACY for links in ("linear", "nonlinear")]
-    peers = [folder_name("nonlinear", n, 1000) for n in PEERS]
-    rivals = results[results["method"].isin((WITHOUT_SCREENING, *LINEAR_RIVALS))]
-    nonlinear = results[results["method"].isin(NONLINEAR_RIVALS)]
+    large = [folder_name(links, n, 1000) for n in ACCURACY for links in ("linear", "nonlinear")]
+    accuracy = _measured(large, results, (WITHOUT_SCREENING, *LINEAR_RIVALS))
+    small = [folder_name("nonlinear", n, 1000) for n in PEERS]
+    peers = _measured(small, results, NONLINEAR_RIVALS)
     parts = ["# Scale\n"]
     parts += _section("Limits", _limits(results))
     parts += _section("Growth", _growth(results), _exponents(results))
-    parts += _section(
-        "Accuracy",
-        _overview(results, [f for f in accuracy if f in set(rivals["folder"])]),
-        _verdicts(rivals, results),
-    )
-    measured = [f for f in peers if f in set(nonlinear["folder"])]
-    parts += _section("Peers", _overview(results, measured), _fastest(results, measured))
+    parts += _section("Accuracy", _overview(results, accuracy), _verdicts(results, accuracy))
+    parts += _section("Peers", _overview(results, peers), _fastest(results, peers))
     return "\n".join([*parts, NOTE])
+
+
+def _measured(folders: Sequence[str], results: "pd.DataFrame", methods: Sequence[str]) -> list[str]:
+    """Keep the folders on which one of some methods ran."""
+    there = set(results.loc[results["method"].isin(methods), "folder"])
+    return [folder for folder in folders if folder in there]
 
 
 def _section(title: str, *tables: "pd.DataFrame") -> Iterator[str]:
@@ -210,10 +211,10 @@ def _exponents(results: "pd.DataFrame") -> "pd.DataFrame":
     return _frame(rows)
 
 
-def _verdicts(rivals: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":
+def _verdicts(results: "pd.DataFrame", folders: Iterable[str]) -> "pd.DataFrame":
     """Say what screening costs and whom the default is ahead of."""
     rows = []
-    for folder in dict.fromkeys(rivals["folder"]):
+    for folder in folders:
         found = {str(row["method"]): row for row in _means(results, folder)}
         if DEFAULT not in found:
             continue

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test docs soak lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-speed readme clean
+.PHONY: demo test docs soak lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-speed bench-scale bench-profile readme clean
 
 setup: $(READY)
 
@@ -70,6 +70,14 @@ readme: $(READY)
 
 bench-speed: $(READY)
 	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed.csv
+
+# Time, memory and accuracy up to 1000 series and a million slots; SCALE="--part limits" for a part of it.
+SCALE ?=
+bench-scale: $(READY)
+	$(BIN)/python -m causalformer.bench.scale --data $(DATA) --out benchmarks/scale $(SCALE)
+
+bench-profile: $(READY)
+	$(BIN)/python -m causalformer.bench.profile --out benchmarks/profile
 
 clean:
 	rm -rf .venv demo-results

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causalformer.baselines import DYNOTEARS, TiMINo, VARLiNGAM
+from causalformer.baselines import DYNOTEARS, TiMINo, VarLasso, VARLiNGAM, VarRidge
 from causalformer.baselines.lagged import lagged_rows
 from causalformer.datasets import make_var
 from causalformer.errors import DataError
@@ -30,7 +30,7 @@ def test_too_short_stretches_are_refused():
         lagged_rows(values, [slice(0, 3), slice(3, 6), slice(6, 9)], range(3), least=7)
 
 
-@pytest.mark.parametrize("method", [DYNOTEARS, TiMINo, VARLiNGAM])
+@pytest.mark.parametrize("method", [DYNOTEARS, TiMINo, VARLiNGAM, VarLasso, VarRidge])
 def test_the_order_of_unbroken_stretches_does_not_matter(method):
     values = make_var(3, 180, random_state=2).series.values
     one = method().discover(values, [slice(0, 100), slice(100, 180)])
@@ -42,7 +42,7 @@ def test_the_order_of_unbroken_stretches_does_not_matter(method):
     assert not np.allclose(one.scores, unbroken.scores, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", [DYNOTEARS, TiMINo, VARLiNGAM])
+@pytest.mark.parametrize("method", [DYNOTEARS, TiMINo, VARLiNGAM, VarLasso, VarRidge])
 def test_the_same_series_give_the_same_graph(method):
     made = make_var(4, 200, random_state=3)
     one, other = method().fit(made.series), method().fit(made.series)
@@ -50,7 +50,7 @@ def test_the_same_series_give_the_same_graph(method):
     np.testing.assert_array_equal(one.scores_, other.scores_)
 
 
-@pytest.mark.parametrize("method", [DYNOTEARS, TiMINo, VARLiNGAM])
+@pytest.mark.parametrize("method", [DYNOTEARS, TiMINo, VARLiNGAM, VarLasso, VarRidge])
 def test_series_in_another_order_give_the_same_edges(method):
     made = make_var(4, 300, density=0.3, random_state=4)
     turn = [2, 0, 3, 1]

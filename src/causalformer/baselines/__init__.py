@@ -11,6 +11,8 @@ from typing import Any, Final
 _MODULES: Final = {
     "SelfLoops": "self_loops",
     "VarGranger": "var_granger",
+    "VarLasso": "var_penalised",
+    "VarRidge": "var_penalised",
     "CMLP": "cmlp",
     "CLSTM": "clstm",
     "TCDF": "tcdf",
@@ -28,6 +30,8 @@ METHODS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "self-loops": "SelfLoops",
         "var": "VarGranger",
+        "var-lasso": "VarLasso",
+        "var-ridge": "VarRidge",
         "cmlp": "CMLP",
         "clstm": "CLSTM",
         "tcdf": "TCDF",

@@ -76,17 +76,23 @@ def peak_gb() -> float:
     On Linux from ``/proc``: what ``getrusage`` says includes the parent process at the time of the
     fork.
     """
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-    except OSError:
-        status = ""
-    found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
-    if found:
-        return int(found[1]) * 1024 / 1e9
+    peak = high_water_gb("self")
+    if peak is not None:
+        return peak
     import resource
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+def high_water_gb(process: int | str) -> float | None:
+    """Return the highest resident memory of any process so far in GB; None if nobody tells it."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) * 1024 / 1e9 if found else None
 
 
 def main() -> int:

@@ -176,7 +176,7 @@ def run_bench(
         write_environment,
         Path(out) / "environment.json",
         n_jobs=n_jobs,
-        methods=_described(job.method for job in jobs),
+        methods=described(job.method for job in jobs),
     )
     environment()
     if fresh:
@@ -329,7 +329,7 @@ def _figures(model: Any, truth: CausalGraph) -> dict[str, object]:
     return figures
 
 
-def _described(methods: Iterator[Method]) -> dict[str, object]:
+def described(methods: Iterator[Method]) -> dict[str, object]:
     """Return the settings behind every fingerprint in the results."""
     return {
         method.fingerprint: {

@@ -45,15 +45,16 @@ def exponents(results: "pd.DataFrame") -> "pd.DataFrame":
         rows.append(
             {
                 "method": method,
-                "in N": _slope(over_n["n_series"], over_n["cpu_seconds"]),
-                "in T": _slope(over_t["n_slots"], over_t["cpu_seconds"]),
+                "in N": slope(over_n["n_series"], over_n["cpu_seconds"]),
+                "in T": slope(over_t["n_slots"], over_t["cpu_seconds"]),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _slope(size: "pd.Series[float]", seconds: "pd.Series[float]") -> float:
+def slope(size: "pd.Series[float]", amount: "pd.Series[float]") -> float:
+    """Fit the exponent k of ``amount = c · size^k``; NaN with fewer than two sizes."""
     if size.nunique() < 2:
         return float("nan")
-    x, y = np.log(size.to_numpy(dtype=float)), np.log(seconds.to_numpy(dtype=float))
+    x, y = np.log(size.to_numpy(dtype=float)), np.log(amount.to_numpy(dtype=float))
     return float(np.polyfit(x, y, 1)[0])

@@ -148,7 +148,7 @@ def expanded(methods: Sequence[str]) -> tuple[str, ...]:
     Examples
     --------
     >>> expanded(["all", "default"])[:3]
-    ('self-loops', 'var', 'cmlp')
+    ('self-loops', 'var', 'var-lasso')
     """
     return tuple(
         dict.fromkeys(m for name in methods for m in (COMPARED if name == ALL else [name]))

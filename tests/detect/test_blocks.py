@@ -17,7 +17,7 @@ from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.training import CheckpointFile
 from evidence_examples import samples_of
 
-TINY = DetectorSettings(max_epochs=3, n_channels=4, screen_above=3, max_candidates=16)
+TINY = DetectorSettings(max_epochs=3, n_channels=4, screen_above=3, max_candidates=8)
 NAMES = tuple("abcdefghijklmnopqr")
 ANYTHING = KnownGraph.anything(len(NAMES), 2)
 OF_PAIRS = ("p_value", "q_value", "effect", "size", "strength", "lag_profile", "linear_p", "tested")
@@ -47,9 +47,9 @@ def test_edges_are_found_where_they_are(found):
     model, history, evidence = found
     assert (evidence.q_value[0, 1], evidence.q_value[1, 0]) == (pytest.approx(0, abs=1e-6), 1)
     assert evidence.lag_profile[0, 1].argmax() == 0
-    assert evidence.tested.sum(0).tolist() == [16] * len(NAMES)
+    assert evidence.tested.sum(0).tolist() == [8] * len(NAMES)
     assert evidence.tested.diagonal().all()
-    assert model.sources.shape == (len(NAMES), 16)
+    assert model.sources.shape == (len(NAMES), 8)
     assert len(history.epochs) == 3
 
 
@@ -80,12 +80,12 @@ def test_another_seed_gives_other_weights(samples, found):
     assert not torch.equal(other[0].kernel, found[0].kernel)
 
 
-def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(samples):
+def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(samples, monkeypatch):
     """The two shapes of the network, shared past and candidates, are one computation."""
-    settings = TINY.model_copy(update={"max_candidates": len(NAMES)})
-    model, _, found = detect(samples, settings, ANYTHING, random_state=0)
+    monkeypatch.setattr(blocks, "n_candidates", lambda *_: len(NAMES))
+    model, _, found = detect(samples, TINY, ANYTHING, random_state=0)
     order = model.sources.argsort(dim=1)  # back to the order of the series
-    dense = blocks.new_network(len(NAMES), 2, settings)
+    dense = blocks.new_network(len(NAMES), 2, TINY)
     picked = torch.arange(len(NAMES))
     with torch.no_grad():
         for name in ("threshold", "mix", "offset"):
@@ -98,7 +98,7 @@ def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(sample
             model.absent.permute(2, 0, 1, 3)[picked[:, None], order].permute(1, 2, 0, 3)
         )
         torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
-    expected = gather_evidence(dense, samples, settings, ANYTHING.allowed[..., 1:])
+    expected = gather_evidence(dense, samples, TINY, ANYTHING.allowed[..., 1:])
     for name in ("effect", "strength", "lag_profile", "linear_p", "linear_t"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name

@@ -84,5 +84,5 @@ def test_long_series_are_gone_through_in_parts(monkeypatch):
 
 def test_few_slots_leave_fewer_candidates_but_never_less_than_the_least():
     assert n_candidates(100_000, 5, 1000, 20) == 20
-    assert n_candidates(10, 5, 1000, 20) == 16
+    assert n_candidates(10, 5, 1000, 20) == 8
     assert n_candidates(10, 5, 7, 20) == 7

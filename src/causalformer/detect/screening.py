@@ -20,19 +20,19 @@ from causalformer.detect.samples import Samples
 
 BoolArray = NDArray[np.bool_]
 
-LEAST_CANDIDATES = 16
-_SLOTS_PER_INPUT = 4  # as in `causalformer.detect.lag_choice`
+LEAST_CANDIDATES = 8
+_SLOTS_PER_INPUT = 20  # every candidate costs the tests of the others power
 _NUMBERS = 2**23  # past values in memory at a time
 _RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags solvable
 
 
 def n_candidates(n_slots: int, max_lag: int, n_series: int, most: int) -> int:
-    """Say how many candidates so many slots can tell apart.
+    """Say how many candidates so many slots can tell apart: few, and more in long series.
 
     Examples
     --------
     >>> n_candidates(1000, 5, 300, 20), n_candidates(360, 5, 300, 20), n_candidates(100, 5, 300, 20)
-    (20, 18, 16)
+    (10, 8, 8)
     """
     affordable = n_slots // (_SLOTS_PER_INPUT * max_lag)
     return min(n_series, max(LEAST_CANDIDATES, min(most, affordable)))

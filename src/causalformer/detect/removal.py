@@ -7,6 +7,7 @@ network's own answer for an absent cause is under-trained and invents edges.
 """
 
 import functools
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -115,9 +116,8 @@ def errors_together(
     """Correlate the errors of two series in a slot; also count the slots, ``[series, series]``."""
     n_effects = residual.shape[1]
     products, together = (np.zeros((n_effects, n_effects)) for _ in range(2))
-    counts = samples.counts.double().cpu().numpy()
     for k in np.unique(samples.fold):
-        count = counts[samples.fold == k]
+        count = samples.counts[torch.from_numpy(samples.fold == k)].double().cpu().numpy()
         counted = count * residual[samples.fold == k]
         products += counted.T @ counted
         together += count.T @ count
@@ -147,12 +147,14 @@ def _errors_of_fold(
     lag_weight: Float[Tensor, " lag"],
     allowed: BoolArray,
 ) -> _FoldErrors:
-    torch.set_flush_denormal(True)  # a property of the thread, and this may be a new one
+    if threading.current_thread() is not threading.main_thread():
+        torch.set_flush_denormal(True)  # as `fast_small_steps` has it in the main thread
     n_causes, n_effects = model.n_causes, model.n_effects
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     held_out = samples.fold == k
     readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
-    count, slot = samples.counts.double().cpu().numpy()[held_out], samples.slot[held_out]
+    count = samples.counts[torch.from_numpy(held_out)].double().cpu().numpy()
+    slot = samples.slot[held_out]
     (residual,) = readout.held_out_residuals(None)
     pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
     n_pairs = np.zeros((n_neighbours + 1, 1, n_effects))
@@ -176,10 +178,12 @@ def _errors_of_fold(
 
 
 def _neighbours(count: FloatArray, slot: IntArray, distance: int) -> BoolArray:
-    """Whether a slot and the one so far before it both count, ``[slot, effect]``."""
+    """Whether a slot and the one so far before it both count, ``[slot, effect or one]``."""
     n = len(slot) - distance
-    adjacent = slot[distance:] - slot[:n] == distance
-    return np.asarray((count[distance:] > 0) & (count[:n] > 0) & adjacent[:, None])
+    adjacent: BoolArray = (slot[distance:] - slot[:n] == distance)[:, None]
+    if count.all():
+        return adjacent
+    return np.asarray((count[distance:] > 0) & (count[:n] > 0) & adjacent)
 
 
 def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray:

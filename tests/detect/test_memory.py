@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from causalformer import CausalFormer
+from causalformer.config import DetectorSettings
+from causalformer.detect.memory import Size, memory_limit, plan_memory
+from causalformer.errors import SettingsError
+
+DEFAULT = DetectorSettings()
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [("4GB", 4e9), (" 1.5 gb ", 1.5e9), ("800MB", 8e8), ("12", 12), (3e9, 3e9), (10**9, 1e9)],
+)
+def test_amounts_are_read(text, n_bytes):
+    assert memory_limit(text) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1GB", "0", "4 XB", "1.2.3GB", 0, float("nan")])
+def test_what_is_no_amount_is_refused(text):
+    with pytest.raises(SettingsError, match="max_memory"):
+        memory_limit(text)
+
+
+def test_without_a_limit_part_of_the_free_memory_may_be_used(monkeypatch):
+    import psutil
+
+    free = type("Free", (), {"available": 10e9})
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    assert memory_limit(None) == pytest.approx(7e9)
+
+
+def test_blocks_shrink_before_processes_are_given_up():
+    size = Size(20_000, 300, 5)
+    most = plan_memory(size, DEFAULT, 4, 1e12)
+    assert (most.n_jobs, most.effects_per_block) == (4, 10)
+    tight = plan_memory(size, DEFAULT, 4, 0.95 * most.n_bytes)
+    assert tight.n_jobs == 4
+    assert tight.effects_per_block < 10
+    tighter = plan_memory(size, DEFAULT, 4, 0.5 * most.n_bytes)
+    assert tighter.n_jobs < 4
+    assert tighter.n_bytes <= 0.5 * most.n_bytes
+
+
+@pytest.mark.parametrize("field", ["n_slots", "n_series", "max_lag"])
+def test_more_of_anything_takes_more(field):
+    small = {"n_slots": 50_000, "n_series": 200, "max_lag": 3}
+    large = small | {field: 2 * small[field]}
+    needs = [plan_memory(Size(**size), DEFAULT, 1, 1e15).n_bytes for size in (small, large)]
+    assert needs[1] > needs[0]
+
+
+def test_what_cannot_fit_is_refused_with_what_would():
+    size, limit = Size(1_000_000, 100, 8), 3e9
+    with pytest.raises(SettingsError, match=r"take about .* GB") as caught:
+        plan_memory(size, DEFAULT, 1, limit)
+    words = str(caught.value).replace(";", " ").split()
+    n_slots = int(words[words.index("slots", words.index("lags")) + 1])
+    assert plan_memory(Size(n_slots, 100, 8), DEFAULT, 1, limit).n_bytes <= limit
+    with pytest.raises(SettingsError):
+        plan_memory(Size(n_slots + 1, 100, 8), DEFAULT, 1, limit)
+
+
+def test_a_fit_that_cannot_stay_below_its_limit_does_not_start():
+    model = CausalFormer(max_memory="1MB")
+    with pytest.raises(SettingsError, match="raise max_memory"):
+        model.fit(np.random.default_rng(0).standard_normal((100, 3)))
+    with pytest.raises(SettingsError, match="max_memory is 'lots'"):
+        CausalFormer(max_memory="lots").fit(np.zeros((50, 2)))

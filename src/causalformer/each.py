@@ -88,7 +88,8 @@ def fit_each(
 
     recordings = read_series(X, group=group).recordings()
     options = CausalFormer(
-        **model.get_params(deep=False) | {"checkpoint": None, "on_epoch": None, "n_jobs": 1}
+        **model.get_params(deep=False)
+        | {"checkpoint": None, "on_epoch": None, "verbose": False, "n_jobs": 1}
     )
     results = Parallel(n_jobs=n_jobs)(
         delayed(_graph_or_reason)(options, table) for table in recordings.values()

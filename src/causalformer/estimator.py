@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -26,6 +26,7 @@ from causalformer.explain.local import LocalExplanation
 from causalformer.knowledge import PriorKnowledge, read_knowledge
 from causalformer.model_files import StoredModel, load_model, save_model
 from causalformer.paper import PaperFit, fit_paper
+from causalformer.progress import TrainingProgress
 from causalformer.training import CheckpointFile, Epoch
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         File in which the state of the training is kept; if it exists, training goes on from it.
     on_epoch : callable, optional
         Receives a `causalformer.training.Epoch` after every epoch.
+    verbose : bool
+        Whether to show a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -128,6 +131,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Epoch], object] | None = None,
+        verbose: bool = False,
     ) -> None:
         self.preset = preset
         self.max_lag = max_lag
@@ -142,6 +146,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.checkpoint = checkpoint
         self.on_epoch = on_epoch
+        self.verbose = verbose
 
     def fit(self, X: Any, y: None = None, *, group: str | None = None) -> Self:  # noqa: ARG002
         """Train on ``X`` and build the causal graph.
@@ -169,7 +174,6 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             "random_state": _plain(self.random_state),
             "device": device,
             "checkpoint": self._checkpoint_file(table),
-            "on_epoch": self.on_epoch,
             "metadata": {
                 "method": "causalformer",
                 **self._parameters(),
@@ -177,10 +181,18 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
                 "version": __version__,
             },
         }
-        if isinstance(settings, DetectorSettings):
-            self._keep(fit_default(table, options, settings, **common), table)
-        else:
-            self._keep(fit_paper(table, settings, options.knowledge, **common), table)
+        with TrainingProgress(settings.max_epochs) if self.verbose else nullcontext() as bar:
+
+            def tell(epoch: Epoch) -> None:
+                for watcher in (bar, self.on_epoch):
+                    if watcher is not None:
+                        watcher(epoch)
+
+            common["on_epoch"] = tell
+            if isinstance(settings, DetectorSettings):
+                self._keep(fit_default(table, options, settings, **common), table)
+            else:
+                self._keep(fit_paper(table, settings, options.knowledge, **common), table)
         return self
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":

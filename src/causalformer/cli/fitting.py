@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,12 +99,7 @@ def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
 
 
 def _fit(model: "CausalFormer", table: "SeriesTable", *, talk: bool) -> None:
-    from causalformer.config import resolve_settings
-    from causalformer.progress import TrainingProgress
-
-    settings = resolve_settings(model.preset, model.settings)
-    with TrainingProgress(settings.max_epochs) if talk else nullcontext() as progress:
-        model.set_params(on_epoch=progress).fit(table)
+    model.set_params(verbose=talk).fit(table)
     if talk and model.history_.stopped == "interrupted":
         best = model.history_.best.number + 1
         say("note", f"training was stopped; the best model so far (epoch {best}) was used")

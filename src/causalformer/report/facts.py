@@ -315,7 +315,7 @@ def _code(model: "CausalFormer", table: SeriesTable) -> str:
     given = {
         name: value
         for name, value in model.get_params(deep=False).items()
-        if name not in ("n_jobs", "device", "checkpoint", "on_epoch", "knowledge")
+        if name not in ("n_jobs", "device", "checkpoint", "on_epoch", "verbose", "knowledge")
         and value != defaults[name].default
         and value != {}
     }

@@ -88,7 +88,7 @@ def test_a_plot_is_left_to_pyplot_and_a_saved_picture_is_not(monkeypatch, tmp_pa
     from causalformer.plot import style
 
     monkeypatch.setattr(style, "in_notebook", lambda: True)
-
+    plt.switch_backend("agg")
     graph = CausalGraph(("a", "b"), (Edge("a", "b", 1, 2.0),))
     graph.save(tmp_path / "graph.png")
     assert plt.get_fignums() == []

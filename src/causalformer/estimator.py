@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from causalformer.each import EachRecording
     from causalformer.graph import CausalGraph
     from causalformer.plot import Ground
     from causalformer.plot.kinds import ModelKind
@@ -313,7 +314,14 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             table=table,
         )
 
-    def report(self, path: str | Path, X: Any = None, *, group: str | None = None) -> Path:
+    def report(
+        self,
+        path: str | Path,
+        X: Any = None,
+        *,
+        group: str | None = None,
+        each: "EachRecording | None" = None,
+    ) -> Path:
         """Write the result as one HTML page that works offline: graph, evidence, data, caveats.
 
         Parameters
@@ -324,6 +332,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             The series; those of `fit` unless given.
         group : str, optional
             The column of `X` that says which recording a row belongs to.
+        each : EachRecording, optional
+            The graphs of the recordings on their own, to be shown, too.
 
         Returns
         -------
@@ -341,7 +351,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         from causalformer.report import write_report
 
         check_is_fitted(self, "model_")
-        return write_report(path, self, self._series("report(path, X)", X, group))
+        return write_report(path, self, self._series("report(path, X)", X, group), each=each)
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to a folder: JSON and safetensors, never pickle."""

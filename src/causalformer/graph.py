@@ -441,7 +441,7 @@ class CausalGraph:
 
     def _repr_html_(self) -> str:
         """Return a drawing and a table for notebooks; see :func:`causalformer.formats.to_html`."""
-        if not 0 < len(self.names) <= _DRAWN:
+        if not self.edges or len(self.names) > _DRAWN:
             return formats.to_html(self)
         from causalformer.plot.network import picture
 

@@ -32,7 +32,7 @@ def run_discovery(
     talk: bool = True,
 ) -> None:
     """Fit, print the graph, and write results only if everything went well."""
-    from causalformer.results import prepared_folder, staged, write_discovery, write_recordings
+    from causalformer.results import prepared_folder, staged, write_discovery
 
     if each and len(table.recordings()) < 2:
         raise SettingsError(
@@ -49,9 +49,7 @@ def run_discovery(
             _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
             recordings = _fit_each(model, table) if each else None
             with staged(folder) as stage:
-                write_discovery(stage, model, table, _run_facts(table))
-                if recordings is not None:
-                    write_recordings(stage, recordings)
+                write_discovery(stage, model, table, _run_facts(table), recordings)
                 if save_model:
                     model.save(folder / "model")
             _forget(checkpoint)

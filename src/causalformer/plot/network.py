@@ -381,4 +381,7 @@ def _draw_legend(axes: "Axes", arrows: list[Arrow], canvas: Canvas, *, compared:
         entries["no head: direction unknown"] = ("none", False)
     if entries:
         size = SMALL * (canvas.weight if canvas.on_circle else max(0.85, canvas.weight))
-        legend_of(axes, entries, size, columns=1 if canvas.on_circle else 4)
+        if canvas.on_circle:
+            legend_of(axes, entries, size, place="best")  # a corner without a node
+        else:
+            legend_of(axes, entries, size, columns=4)

@@ -7,7 +7,7 @@ import io
 import math
 import textwrap
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from causalformer.errors import SettingsError
 from causalformer.names import printable_name
@@ -85,6 +85,7 @@ def legend_of(
     entries: dict[str, tuple[str, bool]],
     size: float = SMALL,
     columns: int = 1,
+    place: Literal["lower left", "best"] = "lower left",
 ) -> None:
     """Explain lines: name, colour, and whether they are dashed."""
     from matplotlib.lines import Line2D
@@ -93,7 +94,7 @@ def legend_of(
         Line2D([], [], color=colour, linestyle=DASHED if dashed else "-", label=name)
         for name, (colour, dashed) in entries.items()
     ]
-    axes.legend(handles=lines, loc="lower left", fontsize=size, frameon=False, ncols=columns)
+    axes.legend(handles=lines, loc=place, fontsize=size, frameon=False, ncols=columns)
 
 
 def rising() -> "Colormap":

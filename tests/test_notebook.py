@@ -57,7 +57,7 @@ def test_a_fit_shows_one_bar_that_ends_as_one_line(kernel, capfd):
     html = [content["text/html"] for content in kernel[0]]
     assert '<progress value="0" max="4">' in html[0]
     assert '<progress value="4" max="4">' in html[-2]
-    assert "now testing the edges" in html[-2]
+    assert "now the graph" in html[-2]
     assert kernel[0][-1]["text/plain"].startswith("Done: 4 epochs")
     assert "<progress" not in html[-1]
     assert capfd.readouterr() == ("", "")
@@ -75,7 +75,7 @@ def test_a_bar_does_not_go_on_after_an_error(kernel):
 
     with pytest.raises(ZeroDivisionError):
         CausalFormer(verbose=True, on_epoch=fail, **QUICK).fit(series())
-    assert kernel[0][-1]["text/plain"].startswith("Stopped by an error after 1 epochs")
+    assert kernel[0][-1]["text/plain"].startswith("Stopped by an error after 1 epoch,")
 
 
 def test_a_verbose_model_can_be_cloned():

@@ -67,7 +67,7 @@ class TrainingProgress:
         self._durations.append(epoch.seconds)
         done = epoch.number + 1
         left = (self._max_epochs - done) * sum(self._durations) / len(self._durations)
-        next_ = f"≤ {_duration(left)} left" if done < self._max_epochs else "now testing the edges"
+        next_ = f"≤ {_duration(left)} left" if done < self._max_epochs else "now the graph"
         losses = f"validation loss {epoch.validation_loss:.3g}, best {self._best:.3g}"
         self._bar.show(done, f" · {losses} · {next_}")
 
@@ -115,7 +115,7 @@ class _NotebookBar:
     def stop(self, *, failed: bool) -> None:
         seconds = time.monotonic() - self._began
         how = "Stopped by an error after" if failed else "Done:"
-        text = f"{how} {self._done} epochs, {_duration(seconds)}."
+        text = f"{how} {self._done} epoch{'s' * (self._done != 1)}, {_duration(seconds)}."
         self._output.show(text, f"<p>{text}</p>")
 
     def _draw(self, facts: str) -> None:

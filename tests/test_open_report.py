@@ -75,6 +75,19 @@ def test_discover_opens_the_report_on_request_and_always_says_where_it_is(
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize(("screen", "opens"), [(":0", True), ("", False)])
+def test_the_app_opens_no_browser_without_a_screen(desk, monkeypatch, screen, opens):
+    server = pytest.importorskip("causalformer.app.server", reason="the extra `app` is missing")
+    asked = []
+    monkeypatch.setattr(server, "serve", lambda *_, **options: asked.append(options["browser"]))
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("DISPLAY", screen)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    for words in (["app"], ["app", "--no-browser"]):
+        assert CliRunner().invoke(app, words).exit_code == 0
+    assert asked == [opens, False]
+
+
 def test_a_report_that_is_nowhere_cannot_be_opened(data):
     done = CliRunner().invoke(app, ["discover", str(data), "--browser"])
     assert done.exit_code == 2

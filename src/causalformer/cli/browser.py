@@ -9,14 +9,14 @@ from pathlib import Path
 def open_page(page: Path) -> bool:
     """Open a file in the browser, and say whether that could be done."""
     try:
-        return _somebody_watches() and webbrowser.open(page.resolve().as_uri())
+        return sys.stdout.isatty() and has_screen() and webbrowser.open(page.resolve().as_uri())
     except (webbrowser.Error, OSError):
         return False
 
 
-def _somebody_watches() -> bool:
-    """Say whether there is a terminal and a screen: no build, no pipe, no bare server."""
-    if not sys.stdout.isatty() or os.environ.get("CI"):
+def has_screen() -> bool:
+    """Say whether there is a screen: on a bare server a browser would take over the terminal."""
+    if os.environ.get("CI"):
         return False
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return sys.platform in ("darwin", "win32") or bool(screen)

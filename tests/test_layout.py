@@ -12,7 +12,8 @@ ROOT = Path(causalformer.__file__).parent
 # errors and small helpers, then read -> prepare -> model -> train -> explain -> detect -> use
 LAYERS = [
     {"errors", "_version"},
-    {"files", "names", "arrays"},
+    {"files", "names", "arrays", "notebook"},
+    {"progress"},
     {"formats"},
     {"graph", "config"},
     {"truth", "knowledge", "metrics", "data", "devices", "parallel"},
@@ -25,7 +26,7 @@ LAYERS = [
     {"paper", "default"},
     {"estimator", "baselines"},
     {"each", "report"},
-    {"progress", "results", "bench"},
+    {"results", "bench"},
     {"app"},
     {"cli"},
     {"__main__"},

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,6 +77,11 @@ class Diagnostics:
         import pandas as pd
 
         return pd.DataFrame({"series": list(self.names), **self.arrays()})
+
+    def _repr_html_(self) -> str:
+        """Show the table and the warnings in notebooks."""
+        told = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        return f"{self.to_frame().to_html(index=False)}<ul>{told}</ul>"
 
 
 def diagnose(

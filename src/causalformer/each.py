@@ -90,7 +90,7 @@ def fit_each(
     recordings = read_series(X, group=group).recordings()
     options = CausalFormer(
         **model.get_params(deep=False)
-        | {"checkpoint": None, "on_epoch": None, "n_jobs": 1, "cluster": None}
+        | {"checkpoint": None, "on_epoch": None, "verbose": False, "n_jobs": 1, "cluster": None}
     )
     with workers(model.cluster, n_jobs) as at_once:
         results = Parallel(n_jobs=at_once)(

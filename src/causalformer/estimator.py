@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -29,12 +29,14 @@ from causalformer.knowledge import PriorKnowledge, read_knowledge
 from causalformer.model_files import StoredModel, load_model, save_model
 from causalformer.paper import PaperFit, fit_paper
 from causalformer.parallel import workers
+from causalformer.progress import TrainingProgress
 from causalformer.training import CheckpointFile, Epoch
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from causalformer.each import EachRecording
     from causalformer.graph import CausalGraph
     from causalformer.plot import Ground
     from causalformer.plot.kinds import ModelKind
@@ -89,6 +91,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         File in which the state of the training is kept; if it exists, training goes on from it.
     on_epoch : callable, optional
         Receives a `causalformer.training.Epoch` after every epoch.
+    verbose : bool
+        Whether to show a progress bar, in a terminal or a notebook.
 
     Attributes
     ----------
@@ -140,6 +144,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         checkpoint: str | Path | None = None,
         on_epoch: Callable[[Epoch], object] | None = None,
+        verbose: bool = False,
     ) -> None:
         self.preset = preset
         self.max_lag = max_lag
@@ -156,6 +161,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.checkpoint = checkpoint
         self.on_epoch = on_epoch
+        self.verbose = verbose
 
     def fit(self, X: Any, y: None = None, *, group: str | None = None) -> Self:  # noqa: ARG002
         """Train on ``X`` and build the causal graph.
@@ -183,7 +189,6 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             "random_state": _plain(self.random_state),
             "device": device,
             "checkpoint": self._checkpoint_file(table),
-            "on_epoch": self.on_epoch,
             "metadata": {
                 "method": "causalformer",
                 **self._parameters(),
@@ -191,12 +196,20 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
                 "version": __version__,
             },
         }
-        if isinstance(settings, DetectorSettings):
-            with workers(self.cluster, options.n_jobs) as n_jobs:
-                options = replace(options, n_jobs=n_jobs)
-                self._keep(fit_default(table, options, settings, **common), table)
-        else:
-            self._keep(fit_paper(table, settings, options.knowledge, **common), table)
+        with TrainingProgress(settings.max_epochs) if self.verbose else nullcontext() as bar:
+
+            def tell(epoch: Epoch) -> None:
+                for watcher in (bar, self.on_epoch):
+                    if watcher is not None:
+                        watcher(epoch)
+
+            common["on_epoch"] = tell
+            if isinstance(settings, DetectorSettings):
+                with workers(self.cluster, options.n_jobs) as n_jobs:
+                    options = replace(options, n_jobs=n_jobs)
+                    self._keep(fit_default(table, options, settings, **common), table)
+            else:
+                self._keep(fit_paper(table, settings, options.knowledge, **common), table)
         return self
 
     def memory_plan(self, X: Any, *, group: str | None = None) -> MemoryPlan | None:
@@ -340,7 +353,14 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             table=table,
         )
 
-    def report(self, path: str | Path, X: Any = None, *, group: str | None = None) -> Path:
+    def report(
+        self,
+        path: str | Path,
+        X: Any = None,
+        *,
+        group: str | None = None,
+        each: "EachRecording | None" = None,
+    ) -> Path:
         """Write the result as one HTML page that works offline: graph, evidence, data, caveats.
 
         Parameters
@@ -351,6 +371,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             The series; those of `fit` unless given.
         group : str, optional
             The column of `X` that says which recording a row belongs to.
+        each : EachRecording, optional
+            The graphs of the recordings on their own, to be shown, too.
 
         Returns
         -------
@@ -368,7 +390,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         from causalformer.report import write_report
 
         check_is_fitted(self, "model_")
-        return write_report(path, self, self._series("report(path, X)", X, group))
+        return write_report(path, self, self._series("report(path, X)", X, group), each=each)
 
     def save(self, folder: str | Path) -> Path:
         """Write the fitted model to a folder: JSON and safetensors, never pickle."""

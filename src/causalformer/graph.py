@@ -5,6 +5,7 @@ never the other way round. A graph is immutable, knows every series (also those 
 and can be written as JSON, CSV, GraphML, DOT or a picture.
 """
 
+import base64
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from causalformer.plot.kinds import GraphKind
 
 PICTURES = (".png", ".svg", ".pdf")
+_DRAWN = 50  # series up to which a notebook shows a drawing
 
 Kind = Literal["self", "instantaneous", "lagged"]
 
@@ -438,8 +440,14 @@ class CausalGraph:
         return formats.to_table(self, limit)
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks; see :func:`causalformer.formats.to_html`."""
-        return formats.to_html(self)
+        """Return a drawing and a table for notebooks; see :func:`causalformer.formats.to_html`."""
+        if not self.edges or len(self.names) > _DRAWN:
+            return formats.to_html(self)
+        from causalformer.plot.network import picture
+
+        content = base64.b64encode(picture(self, "svg")).decode()
+        image = f'<img alt="" width="400" src="data:image/svg+xml;base64,{content}">'
+        return f"{image}\n{formats.to_html(self)}"
 
     def plot(
         self,

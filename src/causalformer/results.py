@@ -109,7 +109,11 @@ def staged(folder: Path) -> Iterator[Path]:
 
 
 def write_discovery(
-    folder: Path, model: "CausalFormer", table: "SeriesTable", run: Mapping[str, Any]
+    folder: Path,
+    model: "CausalFormer",
+    table: "SeriesTable",
+    run: Mapping[str, Any],
+    each: "EachRecording | None" = None,
 ) -> None:
     """Write everything that one discovery found into ``folder``.
 
@@ -124,6 +128,8 @@ def write_discovery(
         The series it was fitted to.
     run : mapping
         What else belongs into ``run.json``, such as source and command.
+    each : EachRecording, optional
+        The graphs of single recordings; adds ``recordings.json`` and ``agreement.csv``.
     """
     for name in GRAPH_FILES:
         model.graph_.save(folder / name)
@@ -140,10 +146,12 @@ def write_discovery(
         facts["diagnostics"] = model.diagnostics_.to_frame().to_dict("records")
     text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(folder / "run.json", text + "\n")
-    write_report(folder / "report.html", model, table, run)
+    write_report(folder / "report.html", model, table, run, each)
+    if each is not None:
+        _write_recordings(folder, each)
 
 
-def write_recordings(folder: Path, each: "EachRecording") -> None:
+def _write_recordings(folder: Path, each: "EachRecording") -> None:
     """Write the graphs of single recordings and how far they agree into ``folder``."""
     agreement = each.agreement()
     rows = [list(agreement.columns), *agreement.to_numpy().tolist()]

@@ -172,6 +172,31 @@ def test_a_reload_during_a_run_loses_nothing_and_it_can_be_cancelled(opened):
     playwright.expect(page.locator("#runs li")).to_have_count(n_runs - 1)
 
 
+def test_many_tabs_of_one_browser_all_follow_a_run(opened):
+    page = opened()
+    upload(page)
+    start(page, ENDLESS)
+    training(page)
+    tabs = [page.context.new_page() for _ in range(8)]  # a browser has six connections to a server
+    for tab in tabs:
+        tab.goto(page.url)
+        training(tab)
+    page.locator("#cancel").click()
+    for tab in tabs:
+        tab.get_by_text("Cancelled. What was trained is kept").wait_for()
+
+
+def test_a_page_whose_server_is_gone_says_so(browser, tmp_path):
+    with running_app(tmp_path / "runs") as (server, address):
+        page = browser.new_page()
+        page.goto(address)
+        page.locator(".drop").wait_for()
+        assert page.locator("#connection").inner_text() == ""
+        server.kill()
+        page.get_by_text("No connection. If the app was restarted").wait_for()
+        page.close()
+
+
 def test_hostile_names_are_shown_as_text(opened):
     page = opened()
     page.on("dialog", lambda dialog: pytest.fail(dialog.message()))

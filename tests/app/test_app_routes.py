@@ -48,7 +48,7 @@ def left_on_disk(workspace):
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/assets/app.js", "/api/about", "/api/events", "/api/runs/000000000000", "/nowhere"],
+    ["/", "/assets/app.js", "/api/about", "/api/runs", "/api/runs/000000000000", "/nowhere"],
 )
 def test_everything_is_closed_without_the_token(stranger, path):
     for address in (path, f"{path}?token=wrong", f"{path}?token="):
@@ -100,6 +100,21 @@ def test_pages_may_load_nothing_from_elsewhere(client):
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "no-store"
         assert headers["referrer-policy"] == "no-referrer"
+
+
+# ------------------------------------------------------------------------------- the list of runs
+
+
+def test_the_list_of_runs_is_sent_again_only_when_it_changed(client):
+    run = uploaded(client)
+    first = client.get("/api/runs")
+    assert [each["id"] for each in first.json()] == [run["id"]]
+    seen = {"If-None-Match": first.headers["etag"]}
+    assert client.get("/api/runs", headers=seen).status_code == 304
+    uploaded(client)
+    again = client.get("/api/runs", headers=seen)
+    assert len(again.json()) == 2
+    assert again.headers["etag"] != first.headers["etag"]
 
 
 # ---------------------------------------------------------------------------------------- uploads

@@ -1,6 +1,7 @@
 """Every kind of picture: what is on it, for any names and sizes; and its files."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -269,6 +270,37 @@ def test_series_of_a_chosen_effect_with_times():
     assert len(axes.get_yticklabels()) == 1
     with pytest.raises(DataError, match="no series is called 'z'"):
         draw_series(explanation(), values, effect="z")
+
+
+def boxes(artists):
+    return [artist.get_window_extent() for artist in artists]
+
+
+@pytest.mark.parametrize(
+    ("unit", "step", "named"),
+    [("s", 3600 * 24 * 30, "2024-01-01"), ("us", 1_500_000, "2024-01-01 00:00:01.5")],
+)
+def test_times_do_not_overlap_and_are_as_short_as_they_can_be(unit, step, named):
+    time = np.datetime64("2024-01-01", unit) + step * np.arange(40)
+    axes = draw_series(explanation(), np.zeros((40, 3)), predicted=np.zeros(3), time=time)
+    png(axes)  # places everything
+    labels = axes.get_xticklabels()
+    assert len(labels) >= 2
+    assert all(len(label.get_text()) <= len(named) for label in labels)
+    across = boxes(labels)
+    assert all(a.x1 < b.x0 for a, b in pairwise(across))
+    title, shown = boxes([axes._left_title, axes.get_legend()])
+    assert title.y0 >= shown.y1
+
+
+def test_the_legend_hides_no_node():
+    edges = (Edge("a", "b", 0), Edge("c", "d", 1))
+    for n in (3, 4, 5):
+        axes = draw_graph(CausalGraph(tuple("abcdefgh"[: n + 1]), edges))
+        png(axes)
+        key = axes.get_legend().get_window_extent()
+        nodes = [patch for patch in axes.patches if isinstance(patch, Circle)]
+        assert not any(key.overlaps(box) for box in boxes(nodes))
 
 
 def test_losses_with_and_without_validation():

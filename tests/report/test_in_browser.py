@@ -11,7 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from browser import AXE, DESKTOP, PHONE, running_browser
-from causalformer.graph import CausalGraph
+from causalformer.each import EachRecording
+from causalformer.graph import CausalGraph, Edge
 from report_examples import (
     hostile_model,
     large_model,
@@ -21,13 +22,24 @@ from report_examples import (
     small_model,
 )
 
+NAMES = ("rain", "river", "soil", "wind")
 MODELS = {
     "small": lambda: small_model(warnings=("mind the gap",)),
+    "each": small_model,
     "hostile": hostile_model,
     "large": large_model,
     "paper": paper_model,
     "empty": lambda: made_model(made_table(("a", "b")), []),
 }
+EACH = EachRecording(
+    {
+        "anna": CausalGraph(
+            NAMES, (Edge("rain", "river", 2, q_value=0.01, strength=0.4), Edge("river", "rain", 1))
+        ),
+        "<b>ben</b>": CausalGraph(NAMES, (Edge("rain", "river", 2),)),
+    },
+    {"cleo": "3 rows are too few"},
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +56,8 @@ def reports(tmp_path_factory):
     def report(name):
         if name not in made:
             model = MODELS[name]()
-            made[name] = model, model.report(folder / f"{name}.html")
+            each = EACH if name == "each" else None
+            made[name] = model, model.report(folder / f"{name}.html", each=each)
         return made[name]
 
     return report
@@ -273,6 +286,31 @@ def test_time_explorer(opened):
     assert page.locator("#time-series").input_value() == "3"
 
 
+def test_recordings_on_their_own_are_compared_and_looked_at(opened):
+    _, page = opened("each")
+    assert page.locator("#to-recordings").is_visible()
+    table = page.locator("#recording-table tbody tr")
+    first = [cell.strip() for cell in table.first.locator("td").all_inner_texts()]
+    assert first == ["rain", "river", "2", "2 of 2", "", "yes"]
+    assert table.count() == 2
+    assert "cleo gave no graph: 3 rows are too few" in page.locator("#refused").inner_text()
+    assert "in recordings\n2 of 2" in page.locator("#details").inner_text()
+    page.locator("#recording").select_option("<b>ben</b>")
+    assert table.count() == 1
+    page.locator("#recording").select_option("anna")
+    assert table.locator("td").nth(4).inner_text() == "0.4"
+    assert table.last.locator("td").last.inner_text() == "no"
+    table.locator("button").first.click()
+    assert "rain → river" in page.locator("#details").inner_text()
+
+
+def test_nothing_is_said_of_recordings_without_their_graphs(opened):
+    _, page = opened("small")
+    assert not page.locator("#recordings").is_visible()
+    assert not page.locator("#to-recordings").is_visible()
+    assert "in recordings" not in page.locator("#details").inner_text()
+
+
 def test_a_preset_of_the_paper_hides_what_it_does_not_know(opened):
     _, page = opened("paper")
     assert page.locator("#filter-q").count() == 0
@@ -306,7 +344,7 @@ def test_260_series_can_be_worked_with(opened):
     assert saved(page, "#save-png").startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["small", "hostile", "large", "paper"])
+@pytest.mark.parametrize("name", ["small", "hostile", "large", "paper", "each"])
 def test_nothing_is_wider_than_a_phone(opened, name):
     _, page = opened(name, **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -318,7 +356,7 @@ def test_nothing_is_wider_than_a_phone(opened, name):
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_barrier_to_access(opened, device, scheme):
-    _, page = opened("small", color_scheme=scheme, reduced_motion="reduce", **device)
+    _, page = opened("each", color_scheme=scheme, reduced_motion="reduce", **device)
     page.evaluate("byId('filters').open = true; chooseNode(1)")
     page.evaluate(AXE)
     found = page.evaluate("axe.run(document).then((result) => result.violations)")

@@ -1,6 +1,6 @@
 """The routes, and the server that they run in; what they do is done elsewhere."""
 
-import asyncio
+import hashlib
 import json
 import secrets
 import shutil
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.requests import ClientDisconnect
@@ -46,7 +46,6 @@ DOWNLOADS: Final = (
     *("report.html", "edges.csv", "graph.json", "graph.png", "graph.graphml", "graph.dot"),
     *("scores.csv", "run.json"),
 )
-_EVENT_SECONDS: Final = 0.4
 
 
 def create_app(
@@ -55,7 +54,6 @@ def create_app(
     token: str,
     port: int,
     max_upload: int,
-    stopping: Callable[[], bool] = lambda: False,
 ) -> FastAPI:
     """Put the app together.
 
@@ -69,8 +67,6 @@ def create_app(
         Where the app will listen.
     max_upload : int
         The most megabytes a file may have.
-    stopping : callable
-        Says whether the server wants to end, which open streams must not delay.
     """
     workspace = jobs.workspace
 
@@ -119,10 +115,14 @@ def create_app(
             "downloads": DOWNLOADS,
         }
 
-    @app.get("/api/events")
-    def events() -> StreamingResponse:
-        stream = _changes(workspace, stopping)
-        return StreamingResponse(stream, media_type="text/event-stream")
+    @app.get("/api/runs")
+    def all_runs(request: Request) -> Response:
+        # pages ask again and again: a stream each would use up the connections of a browser
+        text = json.dumps([workspace.summary(run) for run in workspace.runs()])
+        tag = f'"{hashlib.sha256(text.encode()).hexdigest()}"'
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304)
+        return Response(text, media_type="application/json", headers={"etag": tag})
 
     @app.post("/api/runs")
     async def upload(request: Request, name: str) -> dict[str, Any]:
@@ -206,13 +206,7 @@ def serve(
     with workspace.claimed(), _listening(port) as listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        app = create_app(
-            Jobs(workspace),
-            token=token,
-            port=port,
-            max_upload=max_upload,
-            stopping=lambda: server.should_exit,
-        )
+        app = create_app(Jobs(workspace), token=token, port=port, max_upload=max_upload)
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
         )
@@ -256,20 +250,6 @@ async def _receive(request: Request, path: Path, max_upload: int) -> None:
         raise HTTPException(400, "the upload was cut off") from None
     except OSError as error:
         raise OutputError(f"the file cannot be stored: {error.strerror}") from error
-
-
-async def _changes(workspace: Workspace, stopping: Callable[[], bool]) -> AsyncIterator[str]:
-    """Send the list of runs now and whenever it changes."""
-    sent, quiet = "", 0
-    while not stopping():
-        now = json.dumps([workspace.summary(run) for run in workspace.runs()])
-        if now != sent:
-            yield f"data: {now}\n\n"
-            sent, quiet = now, 0
-        quiet += 1
-        if quiet % 40 == 0:
-            yield ": still here\n\n"  # finds out whether anybody listens
-        await asyncio.sleep(_EVENT_SECONDS)
 
 
 def _zipped(upload: Path, results: Path) -> Path:

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the report, if there is a screen.")
+    ] = True,
 ) -> None:
-    """Try it: discover the graph of a bundled example."""
+    """Try it: discover the graph of a bundled example, and open its report."""
     from causalformer.datasets import load_example
     from causalformer.estimator import CausalFormer
 
@@ -24,7 +27,7 @@ def demo(
     names = ", ".join(example.series.names)
     show(f"An invented greenhouse: {names}; {example.series.n_slots} slots.\n")
     model = CausalFormer()
-    run_discovery(model, example.series, out)
+    run_discovery(model, example.series, out, browser=browser)
     _compare_with_truth(model, example)
     show(
         "\nNext:"

@@ -141,6 +141,9 @@ def discover(
     save_model: Annotated[
         bool, typer.Option("--save-model", help="Write the fitted model, too.")
     ] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open the report, where there is a screen.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -154,8 +157,8 @@ def discover(
     from causalformer.estimator import CausalFormer
     from causalformer.knowledge import knowledge_from_options
 
-    if out is None and (resume or save_model):
-        option = "--resume" if resume else "--save-model"
+    if out is None and (resume or save_model or browser):
+        option = "--resume" if resume else "--save-model" if save_model else "--browser"
         raise SettingsError(f"{option} needs a folder for the results: add --out FOLDER")
     settings = resolve_settings(preset, key_values(set_))
     if quiet:
@@ -193,6 +196,7 @@ def discover(
         resume=resume,
         save_model=save_model,
         each=each,
+        browser=browser,
         talk=not (as_json or quiet),
     )
     if as_json:

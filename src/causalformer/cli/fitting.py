@@ -1,13 +1,17 @@
 """From a table of series to printed and written results; `discover` and `demo` share it."""
 
+import shlex
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from causalformer._version import __version__
+from causalformer.cli.browser import open_page
 from causalformer.cli.terminal import say, show, show_columns
 from causalformer.errors import OutputError, SettingsError
+from causalformer.files import home_expanded
 from causalformer.names import printable_name
 
 if TYPE_CHECKING:
@@ -27,10 +31,11 @@ def run_discovery(
     resume: bool = False,
     save_model: bool = False,
     each: bool = False,
+    browser: bool = False,
     talk: bool = True,
 ) -> None:
     """Fit, print the graph, and write results only if everything went well."""
-    from causalformer.results import prepared_folder, staged, write_discovery, write_recordings
+    from causalformer.results import prepared_folder, staged, write_discovery
 
     if each and len(table.recordings()) < 2:
         raise SettingsError(
@@ -47,9 +52,7 @@ def run_discovery(
             _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
             recordings = _fit_each(model, table) if each else None
             with staged(folder) as stage:
-                write_discovery(stage, model, table, _run_facts(table))
-                if recordings is not None:
-                    write_recordings(stage, recordings)
+                write_discovery(stage, model, table, _run_facts(table), recordings)
                 if save_model:
                     model.save(folder / "model")
             _forget(checkpoint)
@@ -57,9 +60,18 @@ def run_discovery(
         _show_discovery(model, table)
         if recordings is not None:
             _show_agreement(recordings)
-        if out is not None:
-            place = printable_name(str(out))
-            show(f"Results are in {place}: open report.html; graph.json, edges.csv and more.")
+    if out is not None:
+        _show_place(out, browser=browser, talk=talk)
+
+
+def _show_place(out: Path, *, browser: bool, talk: bool) -> None:
+    """Say where the results are, and open the report if that is wanted and possible."""
+    report = home_expanded(out) / "report.html"
+    opened = browser and open_page(report)
+    if talk:
+        show(f"Results are in {printable_name(str(out))}: graph.json, edges.csv and more.")
+        words = "The report is open in your browser" if opened else "Open the report in a browser"
+        typer.echo(f"{words}: {printable_name(str(report.resolve()))}")
 
 
 def _forget(checkpoint: Path) -> None:
@@ -89,15 +101,10 @@ def _checkpoint(folder: Path, *, resume: bool, talk: bool) -> Path:
 
 
 def _fit(model: "CausalFormer", table: "SeriesTable", *, talk: bool) -> None:
-    from causalformer.config import resolve_settings
-    from causalformer.progress import TrainingProgress
-
-    settings = resolve_settings(model.preset, model.settings)
     plan = model.memory_plan(table)
     if talk and plan is not None and plan.n_bytes > _MUCH_MEMORY:
         say("note", f"this may take {plan.n_bytes / 1e9:.1f} GB of memory; see --max-memory")
-    with TrainingProgress(settings.max_epochs) if talk else nullcontext() as progress:
-        model.set_params(on_epoch=progress).fit(table)
+    model.set_params(verbose=talk).fit(table)
     if talk and model.history_.stopped == "interrupted":
         best = model.history_.best.number + 1
         say("note", f"training was stopped; the best model so far (epoch {best}) was used")
@@ -113,7 +120,11 @@ def _show_agreement(each: "EachRecording") -> None:
     n_graphs = len(each.graphs)
     show(f"\nIn how many of {n_graphs} recordings on their own each edge was found:")
     rows = [
-        (f"{row.cause} -> {row.effect}", str(row.lag), f"{row.recordings} of {n_graphs}")
+        (
+            printable_name(f"{row.cause} → {row.effect}"),
+            str(row.lag),
+            f"{row.recordings} of {n_graphs}",
+        )
         for row in each.agreement().itertuples()
     ]
     show_columns(("edge", "lag", "recordings"), rows)
@@ -123,7 +134,7 @@ def _show_agreement(each: "EachRecording") -> None:
 
 def _run_facts(table: "SeriesTable") -> dict[str, Any]:
     return {
-        "command": " ".join(["causalformer", *sys.argv[1:]]),
+        "command": shlex.join(["causalformer", *sys.argv[1:]]),
         "version": __version__,
         "source": table.source,
         "n_series": table.n_series,

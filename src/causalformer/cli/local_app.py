@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
+from causalformer.cli.browser import has_screen
 from causalformer.errors import MissingExtraError
 
 
 def local_app(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page at once.")
+        bool, typer.Option("--browser/--no-browser", help="Open the page, if there is a screen.")
     ] = True,
     workspace: Annotated[Path, typer.Option(help="Folder that keeps the runs.")] = Path(
         "~/.causalformer"
@@ -36,4 +37,4 @@ def local_app(
     def tell(address: str) -> None:
         typer.echo(f"The app is at {address}\nCtrl-C stops it.")
 
-    serve(workspace, port=port, max_upload=max_upload, browser=browser, say=tell)
+    serve(workspace, port=port, max_upload=max_upload, browser=browser and has_screen(), say=tell)

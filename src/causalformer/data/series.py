@@ -105,6 +105,14 @@ class SeriesTable:
             return self
         return self.take(slice(0, n_slots))
 
+    def _repr_html_(self) -> str:
+        """Show the first rows in notebooks."""
+        import pandas as pd
+
+        first = self.head(5)
+        frame = pd.DataFrame(first.values, columns=list(self.names), index=first.time)
+        return f"<p>{self.n_series} series of {self.n_slots} slots</p>\n{frame.to_html()}"
+
     def take(self, slots: slice) -> "SeriesTable":
         """Return a range of slots, with the segments it cuts through.
 

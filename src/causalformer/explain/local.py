@@ -90,6 +90,10 @@ class LocalExplanation:
         order = frame["relevance"].abs().sort_values(ascending=False, kind="stable").index
         return frame.loc[order].reset_index(drop=True)
 
+    def _repr_html_(self) -> str:
+        """Show the largest shares in notebooks."""
+        return self.to_frame().to_html(index=False, max_rows=20)
+
 
 def explain_slot(
     model: ChannelNetwork,

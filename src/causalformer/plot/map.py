@@ -141,7 +141,7 @@ def map_picture(
     >>> map_picture(CausalGraph(("a", "b")), {"a": (0.0, 0.0), "b": (4.0, 4.0)})[1:4]
     b'PNG'
     """
-    figure = _new_figure(_limits(places, ground))
+    figure = _new_figure(_limits(places, ground), for_file=True)
     draw_map(graph, places, ground, figure.axes[0], most=most, title=title)
     return picture_of(figure, file_format)
 
@@ -175,11 +175,11 @@ def _stretch(limits: FloatArray) -> float:
     return float(1 / np.cos(np.radians(middle)))
 
 
-def _new_figure(limits: FloatArray) -> "Figure":
-    """Return a figure that pyplot does not know, as high as the map needs."""
+def _new_figure(limits: FloatArray, *, for_file: bool = False) -> "Figure":
+    """Return a figure as high as the map needs."""
     share = _stretch(limits) * float(limits[3] - limits[2]) / float(limits[1] - limits[0])
     height = _INCHES * min(max(share, 0.3), 2.0)
-    figure = new_figure((_INCHES, height))
+    figure = new_figure((_INCHES, height), for_file=for_file)
     figure.add_subplot()
     return figure
 

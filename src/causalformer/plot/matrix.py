@@ -134,7 +134,7 @@ def _draw_cells(
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)
     if mark is not None and limits[0] < mark[0] < limits[1]:
-        far = 0.06 * (limits[1] - limits[0])
+        far = (0.16 if len(values) < 12 else 0.06) * (limits[1] - limits[0])  # a short bar, or long
         ticks = [t for t in bar.get_ticks() if limits[0] <= t <= limits[1]]
         ticks = [t for t in ticks if abs(t - mark[0]) > far]
         bar.ax.axhline(mark[0], color=BLACK, linewidth=1.5)

@@ -114,7 +114,7 @@ def picture(graph: CausalGraph, file_format: str, *, truth: CausalGraph | None =
     >>> picture(CausalGraph(("a", "b")), "png")[1:4]
     b'PNG'
     """
-    figure = _new_figure(graph)
+    figure = _new_figure(graph, for_file=True)
     draw_graph(graph, figure.axes[0], truth=truth)
     return picture_of(figure, file_format)
 
@@ -126,10 +126,10 @@ def check_truth(graph: CausalGraph, truth: CausalGraph | None) -> None:
         raise DataError(f"graph and truth are over different series: {listed(map(repr, odd))}")
 
 
-def _new_figure(graph: CausalGraph) -> "Figure":
+def _new_figure(graph: CausalGraph, *, for_file: bool = False) -> "Figure":
     """Return a figure filled by one pair of axes; many series need more room."""
     side = 6.4 if len(graph.names) <= CIRCLE else min(6.0 + 0.08 * len(graph.names), 14.0)
-    figure = new_figure((side, side))
+    figure = new_figure((side, side), for_file=for_file)
     figure.set_layout_engine("none")
     figure.add_axes((0.0, 0.0, 1.0, 1.0))
     return figure
@@ -381,4 +381,7 @@ def _draw_legend(axes: "Axes", arrows: list[Arrow], canvas: Canvas, *, compared:
         entries["no head: direction unknown"] = ("none", False)
     if entries:
         size = SMALL * (canvas.weight if canvas.on_circle else max(0.85, canvas.weight))
-        legend_of(axes, entries, size, columns=1 if canvas.on_circle else 4)
+        if canvas.on_circle:
+            legend_of(axes, entries, size, place="best")  # a corner without a node
+        else:
+            legend_of(axes, entries, size, columns=4)

@@ -16,6 +16,7 @@ from causalformer.plot.style import (
     SMALL,
     axes_for,
     caption,
+    size_in_points,
     two_sided,
 )
 
@@ -107,11 +108,17 @@ def draw_series(
         f"What drove {caption(names[target])} at {_slot_name(slot, time)}",
         fontsize=NORMAL,
         loc="left",
+        pad=6.0 if predicted is None else 2.6 * SMALL,  # the legend stands between
         parse_math=False,
     )
     if predicted is not None:
         axes.legend(
-            loc="lower right", bbox_to_anchor=(1, 1), fontsize=SMALL, frameon=False, ncols=2
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            borderpad=0,
+            fontsize=SMALL,
+            frameon=False,
+            ncols=2,
         )
     return axes
 
@@ -178,11 +185,10 @@ def _draw_row(
 def _label_slots(axes: "Axes", first: int, last: int, time: NDArray[np.generic] | None) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    ticks = [
-        int(tick)
-        for tick in MaxNLocator(6, integer=True).tick_values(first, last)
-        if first <= tick <= last
-    ]
+    letter, gap = 0.6 * SMALL, 2 * SMALL  # points
+    room = size_in_points(axes)[0] / (letter * len(_slot_name(first, time, "")) + gap)
+    locator = MaxNLocator(int(np.clip(room, 2, 6)), integer=True)
+    ticks = [int(tick) for tick in locator.tick_values(first, last) if first <= tick <= last]
     axes.set_xticks(ticks, [_slot_name(tick, time, "") for tick in ticks], parse_math=False)
     axes.set_xlabel("slot" if time is None else "time", fontsize=SMALL)
 
@@ -191,4 +197,7 @@ def _slot_name(slot: int, time: NDArray[np.generic] | None, word: str = "slot ")
     if time is None:
         return f"{word}{slot}"
     text = str(time[slot])
-    return printable_name(text.removesuffix("T00:00:00.000000000").split(".")[0])
+    if np.issubdtype(time.dtype, np.datetime64):
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        text = text.removesuffix("T00:00:00").removesuffix("T00:00").replace("T", " ")
+    return printable_name(text)

@@ -7,10 +7,11 @@ import io
 import math
 import textwrap
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from causalformer.errors import SettingsError
 from causalformer.names import printable_name
+from causalformer.notebook import in_notebook
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,11 +42,19 @@ def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     return ax
 
 
-def new_figure(size: tuple[float, float]) -> "Figure":
-    """Return a white figure that pyplot does not know; labels get the room they need."""
+def new_figure(size: tuple[float, float], *, for_file: bool = False) -> "Figure":
+    """Return a white figure; labels get the room they need.
+
+    pyplot does not know it, except in a notebook, which shows the figures of pyplot below the cell.
+    """
+    look: dict[str, Any] = {"figsize": size, "facecolor": "white", "layout": "constrained"}
+    if in_notebook() and not for_file:
+        from matplotlib import pyplot as plt
+
+        return plt.figure(**look)
     from matplotlib.figure import Figure
 
-    return Figure(figsize=size, facecolor="white", layout="constrained")
+    return Figure(**look)
 
 
 def size_in_points(axes: "Axes") -> tuple[float, float]:
@@ -76,6 +85,7 @@ def legend_of(
     entries: dict[str, tuple[str, bool]],
     size: float = SMALL,
     columns: int = 1,
+    place: Literal["lower left", "best"] = "lower left",
 ) -> None:
     """Explain lines: name, colour, and whether they are dashed."""
     from matplotlib.lines import Line2D
@@ -84,7 +94,7 @@ def legend_of(
         Line2D([], [], color=colour, linestyle=DASHED if dashed else "-", label=name)
         for name, (colour, dashed) in entries.items()
     ]
-    axes.legend(handles=lines, loc="lower left", fontsize=size, frameon=False, ncols=columns)
+    axes.legend(handles=lines, loc=place, fontsize=size, frameon=False, ncols=columns)
 
 
 def rising() -> "Colormap":

@@ -33,9 +33,11 @@ from causalformer.report.numbers import (
     time_labels,
     with_breaks,
 )
+from causalformer.report.recordings import recording_facts
 from causalformer.report.words import PAPER_CAVEATS, TESTED_CAVEATS, shown_name, summary
 
 if TYPE_CHECKING:
+    from causalformer.each import EachRecording
     from causalformer.estimator import CausalFormer
     from causalformer.explain.local import LocalExplanation
 
@@ -62,7 +64,10 @@ class _Link:
 
 
 def collect_facts(
-    model: "CausalFormer", table: SeriesTable, run: Mapping[str, Any] | None = None
+    model: "CausalFormer",
+    table: SeriesTable,
+    run: Mapping[str, Any] | None = None,
+    each: "EachRecording | None" = None,
 ) -> dict[str, Any]:
     """Collect what the page tells of a fitted model.
 
@@ -74,6 +79,8 @@ def collect_facts(
         The series it was fitted to.
     run : mapping, optional
         What else is known of the run; ``command`` is shown.
+    each : EachRecording, optional
+        The graphs of the recordings on their own.
 
     Returns
     -------
@@ -87,8 +94,8 @@ def collect_facts(
     >>> made = make_var(3, 300, density=0.4, random_state=1)
     >>> facts = collect_facts(CausalFormer(max_lag=3).fit(made.series), made.series)
     >>> sorted(facts)
-    ['alpha', 'caveats', 'edges', 'graph', 'labels', 'local', 'near', 'positions', 'run', 'series',
-     'summary', 'tested', 'title', 'warnings']
+    ['alpha', 'caveats', 'edges', 'graph', 'labels', 'local', 'near', 'positions', 'recordings',
+     'run', 'series', 'summary', 'tested', 'title', 'warnings']
     """
     table = table.select(model.names_)
     tested = model.preset == DEFAULT
@@ -117,6 +124,7 @@ def collect_facts(
             _near_facts(model, link) | known
             for link, known in zip(near, evidence[len(shown) - len(near) :], strict=True)
         ],
+        "recordings": None if each is None else recording_facts(each, number_of),
         "series": _series(model, table),
         "local": local,
         "run": _run(model, table, run or {}),
@@ -315,7 +323,7 @@ def _code(model: "CausalFormer", table: SeriesTable) -> str:
     given = {
         name: value
         for name, value in model.get_params(deep=False).items()
-        if name not in ("n_jobs", "device", "checkpoint", "on_epoch", "knowledge")
+        if name not in ("n_jobs", "device", "checkpoint", "on_epoch", "verbose", "knowledge")
         and value != defaults[name].default
         and value != {}
     }

@@ -14,11 +14,15 @@ from causalformer.report.facts import collect_facts
 
 if TYPE_CHECKING:
     from causalformer.data import SeriesTable
+    from causalformer.each import EachRecording
     from causalformer.estimator import CausalFormer
 
 _ASSETS: Final = files("causalformer.report") / "assets"
 _VENDORED: Final = {"cytoscape.min.js": "cytoscape", "uPlot.iife.min.js": "uPlot"}
-_OWN: Final = ("text.js", "state.js", "graph.js", "evidence.js", "edges.js", "series.js", "page.js")
+_OWN: Final = (
+    *("text.js", "state.js", "recordings.js", "graph.js", "evidence.js", "edges.js", "series.js"),
+    "page.js",
+)
 _HARMFUL: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
@@ -27,12 +31,13 @@ def write_report(
     model: "CausalFormer",
     table: "SeriesTable",
     run: Mapping[str, Any] | None = None,
+    each: "EachRecording | None" = None,
 ) -> Path:
     """Write the report of a fitted model; the file is either whole or as it was before.
 
     See `causalformer.report.collect_facts` for the arguments.
     """
-    return write_text(path, build_page(collect_facts(model, table, run)))
+    return write_text(path, build_page(collect_facts(model, table, run, each)))
 
 
 def build_page(facts: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
 "use strict";
-/* One page, three views: #/ (runs), #/run/ID, #/compare/A/B. The server pushes the list of runs. */
+/* One page, three views: #/ (runs), #/run/ID, #/compare/A/B. The page asks for the list of runs. */
 
 let about = null;
 let runs = [];
@@ -43,17 +43,29 @@ function upload(file, onProgress) { // fetch tells nothing while it sends
   });
 }
 
-function listen() {
-  const events = new EventSource("/api/events");
-  events.onopen = () => { byId("connection").textContent = ""; };
-  events.onmessage = (event) => {
-    runs = JSON.parse(event.data);
-    shown.update();
-  };
-  events.onerror = () => {
-    byId("connection").textContent = "No connection. If the app was restarted, open the address it printed.";
-    if (events.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
-  };
+let seen = ""; // the mark of the list of runs that is known here
+let next = 0;
+
+async function news() { // the list of runs, or null if it is as it was
+  const answer = await fetch("/api/runs", { headers: seen ? { "If-None-Match": seen } : {} });
+  if (answer.status === 304) return null;
+  if (!answer.ok) throw new Error(`refused (${answer.status})`);
+  seen = answer.headers.get("ETag");
+  return answer.json();
+}
+
+async function follow() { // asks twice a second, and not at all behind other tabs
+  if (!document.hidden) {
+    const lost = "No connection. If the app was restarted, open the address it printed.";
+    const list = await news().catch(() => lost);
+    byId("connection").textContent = list === lost ? lost : "";
+    if (Array.isArray(list)) {
+      runs = list;
+      shown.update();
+    }
+  }
+  clearTimeout(next);
+  next = setTimeout(follow, 500);
 }
 
 /* ---- Views ---- */
@@ -188,7 +200,7 @@ function showRuns() {
 function bar(progress) {
   const done = progress.losses.length;
   const attributes = { max: "1", "aria-label": "Progress" };
-  if (progress.max_epochs && done) attributes.value = done / progress.max_epochs;
+  if (done && done < progress.max_epochs) attributes.value = done / progress.max_epochs;
   return el("progress", attributes);
 }
 
@@ -243,7 +255,9 @@ function drawWork(run, { stage, meter, line, curve }) {
   const { losses, max_epochs: most, stage: name, seconds_left: left } = run.progress;
   const waiting = run.state === "waiting";
   const trained = most && losses.length >= most && name === "training";
-  const words = waiting ? "Waiting for another run to end" : trained ? "Testing every edge" : STAGES[name] || name;
+  const refits = run.settings.stability;
+  const testing = `Testing every edge${refits ? `, then ${plural(refits, "refit")}` : ""}`;
+  const words = waiting ? "Waiting for another run to end" : trained ? testing : STAGES[name] || name;
   const epoch = name === "training" && !trained && losses.length ? `, epoch ${losses.length} of ${most}` : "";
   if (stage.textContent !== words + epoch) stage.textContent = words + epoch;
   replace(meter, waiting ? null : bar(run.progress));
@@ -505,7 +519,8 @@ async function begin() {
     event.preventDefault(); // the address is the view's
     byId("main").focus();
   });
-  listen();
+  document.addEventListener("visibilitychange", follow);
+  follow();
   navigate();
 }
 

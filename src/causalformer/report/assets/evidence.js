@@ -30,6 +30,7 @@ function numbersOf(edge) {
     ["p of the linear test", known(edge.linear_p_value) ? probability(edge.linear_p_value) : null],
     ["partial correlation", known(edge.partial_correlation) ? figure(edge.partial_correlation) : null],
     ["found in refits", known(edge.frequency) ? percent(edge.frequency) : null],
+    ["found in recordings", ownGraphs ? agreeing(edge.cause, edge.effect) : null],
     ["score", edge.found && known(edge.score) ? figure(edge.score) : null],
   ].filter((row) => row[1] !== null);
   return el("dl", { class: "numbers" }, ...rows.flatMap(([term, value]) => [el("dt", {}, term), el("dd", {}, value)]));

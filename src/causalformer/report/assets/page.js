@@ -56,6 +56,7 @@ onChange(refreshShown);
 onChange(drawLegend);
 change({ edge: found.find((edge) => edge.kind !== "self") || found[0] || null });
 fitCalmly();
+drawRecordings();
 readyTime();
 drawData();
 drawFoot();

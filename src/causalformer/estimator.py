@@ -230,10 +230,10 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         settings = resolve_settings(self.preset, self.settings)
         if not isinstance(settings, DetectorSettings):
             return None
-        table = read_series(X, group=group)
-        max_lag = 10 if self.max_lag == "auto" else self.max_lag
+        options, table = self._options(), read_series(X, group=group)
+        max_lag = 10 if options.max_lag == "auto" else options.max_lag
         size = Size(table.n_slots, table.n_series, max_lag)
-        return plan_memory(size, settings, self.n_jobs, self.max_memory)
+        return plan_memory(size, settings, options.n_jobs, options.max_memory)
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.

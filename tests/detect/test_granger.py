@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
+from causalformer.detect import granger
 from causalformer.detect.granger import granger_tests, lagged_tests, separate_tests
 
 
@@ -107,3 +108,23 @@ class TestSeparateTests:
         found = separate_tests(past, now, 2, counts, allowed)
         assert not found.log_p[:, 2].any()
         assert (found.f[1, :2] > 0).all()
+
+
+def test_very_long_series_give_finite_logarithms_that_fall_with_the_statistic():
+    f = np.array([[10.0, 1e3, 1e5, 1e7, 1e9]])
+    for freedom in (100, 10_000, 1_000_000, 100_000_000):
+        log_p = granger._log_p(f, np.array([[5]]), freedom)
+        assert np.isfinite(log_p).all()
+        assert (np.diff(log_p[0]) < 0).all()
+
+
+def test_many_rows_are_replaced_by_few_that_say_the_same(monkeypatch):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((700, 3)) * [1e-9, 1.0, 1e9]
+    x[1:, 1] += 1e9 * x[:-1, 0]
+    x = np.column_stack([x, np.full(700, 3.0)])  # a constant column
+    whole = granger_tests(x, 2)
+    monkeypatch.setattr(granger, "_MANY_ROWS", 90)
+    parts = granger_tests(x, 2)
+    for name in ("f", "log_p", "t", "explained"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-6, atol=1e-9)

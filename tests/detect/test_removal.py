@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from causalformer.detect import removal
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from evidence_examples import samples_of
 from small_models import make_channels, make_series
@@ -195,3 +196,18 @@ class TestShared:
         nothing = np.zeros((3, 3))
         assert self.removal(np.eye(3), nothing).shared == 0
         assert self.removal(np.eye(3), nothing + 9).shared == 0
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_long_series_are_gone_through_in_parts_and_folds_in_threads(monkeypatch, gaps):
+    model, samples = make_channels(n_folds=3), make(gaps=gaps)
+    whole = errors_of(model, samples)
+    monkeypatch.setattr(removal, "NUMBERS", 100)
+    monkeypatch.setattr(removal, "_PART", 300)
+    monkeypatch.setattr(removal, "_LEAST_SLOTS", 7)
+    parts = errors_of(model, samples)
+    for name in ("error", "linear_error", "gain", "gain_error", "residual_correlation"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-3, atol=1e-6)
+    weight = torch.tensor(LAG_WEIGHT)
+    threads = removal_errors(model, samples, RIDGE, weight, EVERYTHING, n_jobs=3)
+    np.testing.assert_array_equal(threads.gain, parts.gain)

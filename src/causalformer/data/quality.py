@@ -25,6 +25,7 @@ _SPARE_ROWS = 10  # beyond two per column: fewer rows could be combined by chanc
 _FEW_VALUES = 5
 _REPEATS = 10  # how often each value of a category occurs on average, at least
 _MOSTLY = 0.8
+_COMPARED_ROWS = 2**16
 _TESTED_COLUMNS = 200
 _TESTED_SLOTS = 50, 5000  # at least, at most
 _LEVEL = 0.05
@@ -204,7 +205,9 @@ def _comparable(values: FloatArray, columns: IntArray) -> tuple[FloatArray, IntA
     """Return complete rows of standardised columns (each of norm 1), and which columns these are.
 
     If too few rows are complete, the columns with most gaps are left out until there are enough.
+    Of very many rows every second, third, ... is looked at.
     """
+    values = values[:: max(1, -(-len(values) // _COMPARED_ROWS))]
     missing = np.isnan(values[:, columns])
     n_missing = missing.sum(axis=0)
     for most in np.unique(n_missing)[::-1]:

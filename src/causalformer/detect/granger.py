@@ -248,6 +248,8 @@ def _log_p(f: FloatArray, tested: NDArray[np.int64], freedom: int) -> FloatArray
     log_p = np.log(np.maximum(p, np.finfo(np.float64).tiny))
     tiny = p < 1e-280
     x, b = x[tiny], b[tiny]
-    series = np.log(hyp2f1(a + b, 1.0, a + 1.0, x))
+    series = hyp2f1(a + b, 1.0, a + 1.0, x)
+    # in very long series it overflows; there it is nearly the geometric series 1 / (1 - x)
+    series = np.log(np.where(np.isfinite(series) & (series > 0), series, 1.0 / (1.0 - x)))
     log_p[tiny] = a * np.log(x) + b * np.log1p(-x) - np.log(a) - betaln(a, b) + series
     return np.minimum(log_p, 0.0)

@@ -20,10 +20,12 @@ from causalformer.detect.evidence import false_discovery_q
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 _ORIENTED_Z = 1.96
 _LEAST_TOGETHER = 10  # slots per series
 _GLITCH = 5.0  # standard deviations of a normal law
+_NUMBERS = 2**20  # values at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +76,10 @@ def instantaneous_evidence(
     slot = slots_with_past(segments or [slice(0, len(values))], 1)
     residual, observed = _without_own_past(_without_glitches(values), slot)
     n_series = values.shape[1]
-    n_together = np.maximum(observed.T @ observed, 1.0)
+    n_together = _n_together(observed)
     n_least = float(n_together.min())
     correlation = _possible(residual.T @ residual / n_together)
+    del residual  # long series take much memory
     precision = np.linalg.pinv(correlation, hermitian=True)
     scale = np.sqrt(np.maximum(np.diag(precision), 1e-12))
     partial = np.clip(-precision / np.outer(scale, scale), -1 + 1e-12, 1 - 1e-12)
@@ -94,11 +97,21 @@ def instantaneous_evidence(
     return InstantaneousEvidence(p_value, q_value, partial, direction)
 
 
-def _without_own_past(values: FloatArray, slot: IntArray) -> tuple[FloatArray, FloatArray]:
+def _without_own_past(values: FloatArray, slot: IntArray) -> tuple[FloatArray, BoolArray]:
     """Regress every series on its own last value; give standardised residuals of the slots.
 
     Also give where there is one: without both values the residual is zero and does not count.
     """
+    residual = np.empty((len(slot), values.shape[1]))
+    observed = np.empty(residual.shape, dtype=np.bool_)
+    at_once = max(1, _NUMBERS // len(values))
+    for first in range(0, values.shape[1], at_once):
+        some = slice(first, first + at_once)
+        residual[:, some], observed[:, some] = _residual(values[:, some], slot)
+    return residual, observed
+
+
+def _residual(values: FloatArray, slot: IntArray) -> tuple[FloatArray, BoolArray]:
     centred = values - np.nanmean(values, axis=0)
     before, now = centred[slot - 1], centred[slot]
     observed = np.isfinite(before) & np.isfinite(now)
@@ -108,7 +121,15 @@ def _without_own_past(values: FloatArray, slot: IntArray) -> tuple[FloatArray, F
     residual = now - slope * before
     residual = np.where(observed, residual - residual.sum(0) / n_observed, 0.0)
     spread = np.sqrt((residual**2).sum(0) / n_observed)
-    return residual / np.where(spread > 0, spread, 1.0), observed.astype(np.float64)
+    return residual / np.where(spread > 0, spread, 1.0), observed
+
+
+def _n_together(observed: BoolArray) -> FloatArray:
+    """Count the slots in which two series were observed, at least one."""
+    at_once = max(1, _NUMBERS // observed.shape[1])
+    parts = range(0, len(observed), at_once)
+    seen = (observed[first : first + at_once].astype(np.float64) for first in parts)
+    return np.maximum(sum(part.T @ part for part in seen), 1.0)
 
 
 def _possible(correlation: FloatArray) -> FloatArray:
@@ -132,14 +153,23 @@ def _without_glitches(values: FloatArray) -> FloatArray:
     return np.clip(values, middle - reach, middle + reach)
 
 
-def _direction(residual: FloatArray, observed: FloatArray) -> FloatArray:
+def _direction(residual: FloatArray, observed: BoolArray) -> FloatArray:
     """Give the z-value of the direction measure; long tails are its evidence, so none are cut."""
-    n_together = np.maximum(observed.T @ observed, 1.0)
-    correlation = residual.T @ residual / n_together
-    bent = np.tanh(residual)
-    mean = correlation * (residual.T @ bent - bent.T @ residual) / n_together
-    # second moment of x tanh(y) - tanh(x) y, without a [slot, series, series] array
-    square, product = (residual**2).T @ bent**2, (residual * bent).T @ (residual * bent)
+    correlation, skew, square, product = (
+        np.zeros((residual.shape[1], residual.shape[1])) for _ in range(4)
+    )
+    at_once = max(1, _NUMBERS // residual.shape[1])
+    for first in range(0, len(residual), at_once):
+        rows = slice(first, first + at_once)
+        part, bent = residual[rows], np.tanh(residual[rows])
+        correlation += part.T @ part
+        skew += part.T @ bent - bent.T @ part
+        # second moment of x tanh(y) - tanh(x) y, without a [slot, series, series] array
+        square += (part**2).T @ bent**2
+        product += (part * bent).T @ (part * bent)
+    n_together = _n_together(observed)
+    correlation /= n_together
+    mean = correlation * skew / n_together
     second = correlation**2 * (square + square.T - 2 * product) / n_together
     error = np.sqrt(np.maximum(second - mean**2, 1e-300) / n_together)
     direction = mean / np.maximum(error, 1e-12)

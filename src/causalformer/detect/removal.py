@@ -28,6 +28,7 @@ BoolArray = NDArray[np.bool_]
 _CUT = 1e20  # penalty that makes a forbidden weight zero
 NUMBERS = 2**24  # channels and columns in memory at a time, if they can be all there are
 _PART = 2**20  # else: as many as the processor has at hand
+_LEAST_SLOTS = 256  # but so many slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +214,7 @@ class _Parts:
         slots = torch.from_numpy(np.flatnonzero(at)).to(samples.past.device)
         self._model, self._k, self._samples = model, k, samples
         at_once = NUMBERS if len(slots) * per_slot <= NUMBERS else _PART
-        self._slots = slots.split(max(256, at_once // per_slot))
+        self._slots = slots.split(max(_LEAST_SLOTS, at_once // per_slot))
         self._only = self._part(self._slots[0]) if len(self._slots) == 1 else None
 
     def __iter__(self) -> Iterator[_Part]:
@@ -244,7 +245,7 @@ class _ReadOut:
         lag_weight: Tensor,
         allowed: BoolArray,
     ) -> None:
-        self.model, self.k = model, k
+        self.model, self.k, self.n_held_out = model, k, int(held_out.sum())
         self.train = _Parts(model, k, samples, ~held_out)
         self.test = _Parts(model, k, samples, held_out)
         if samples.complete:
@@ -265,15 +266,20 @@ class _ReadOut:
     def held_out_residuals(self, *causes: int | None) -> Iterator[FloatArray]:
         """Fit without each cause in turn; give the errors ``[slot, effect]`` on held-out slots."""
         n_columns = self.model.n_channels + self.shrink.shape[1]
-        at_once = max(1, NUMBERS // (self.model.n_effects * n_columns**2))
+        per_cause = self.model.n_effects * max(n_columns**2, 2 * self.n_held_out)
+        at_once = max(1, NUMBERS // per_cause)
         for first in range(0, len(causes), at_once):
             some = causes[first : first + at_once]
             weights = self._weights_without(some)
-            residuals: list[list[Tensor]] = [[] for _ in some]
+            residuals = self.model.offset.new_empty(
+                len(some), self.n_held_out, self.model.n_effects
+            )
+            done = 0
             for part in self.test:
-                for cause, weight, parts in zip(some, weights, residuals, strict=True):
-                    parts.append(part.now - self._predicted(cause, weight.to(part.now), part))
-            yield from (torch.cat(parts).double().cpu().numpy() for parts in residuals)
+                at = slice(done, done := done + len(part.now))
+                for cause, weight, residual in zip(some, weights, residuals, strict=True):
+                    residual[at] = part.now - self._predicted(cause, weight.to(part.now), part)
+            yield from (residual.double().cpu().numpy() for residual in residuals)
 
     def _predicted(
         self, cause: int | None, weights: Float[Tensor, "effect column one"], part: _Part

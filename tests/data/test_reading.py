@@ -131,6 +131,17 @@ class TestBinaryFiles:
         with pytest.raises(DataError, match=r"a\.npy holds Python objects"):
             read_series(tmp_path / "a.npy")
 
+    def test_a_large_npy_is_mapped_and_gives_the_same(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("causalformer.data.reading._MAPPED_BYTES", 0)
+        x = np.arange(12, dtype=np.float32).reshape(6, 2)
+        np.save(tmp_path / "a.npy", x)
+        table = read_series(tmp_path / "a.npy")
+        np.testing.assert_array_equal(table.values, x)
+        assert type(table.values) is np.ndarray  # nothing hangs on the file any more
+        np.save(tmp_path / "o.npy", np.array([[1, "a"]], dtype=object), allow_pickle=True)
+        with pytest.raises(DataError, match="holds Python objects"):
+            read_series(tmp_path / "o.npy")
+
     def test_the_content_decides_between_npy_and_npz(self, tmp_path):
         np.save(tmp_path / "a.npy", self.values)
         (tmp_path / "a.npy").rename(tmp_path / "b.npz")

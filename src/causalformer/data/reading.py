@@ -179,15 +179,20 @@ def _from_parquet(path: Path) -> RawColumns:
 
 
 def _from_numpy(path: Path) -> RawColumns | dict[str, Any]:
-    """Read an array, or an archive of one array, of one-dimensional columns or of recordings."""
+    """Read an array, or an archive of one array, of one-dimensional columns or of recordings.
+
+    A large array is mapped, so that it is never in memory beside the table made of it.
+    """
     try:
+        if path.suffix.lower() == ".npy" and path.stat().st_size > _MAPPED_BYTES:
+            return _from_array(np.load(path, mmap_mode="r", allow_pickle=False), str(path))
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return _from_array(loaded, str(path))
             arrays = {str(name): np.asarray(loaded[name]) for name in loaded.files}
     except ValueError as error:
-        if str(error).startswith("Object arrays"):
+        if "bject" in str(error):  # "Object arrays cannot be loaded ...", "... Python objects ..."
             raise DataError(f"{path} holds Python objects; save an array of float64") from error
         raise
     if len(arrays) == 1:
@@ -195,6 +200,7 @@ def _from_numpy(path: Path) -> RawColumns | dict[str, Any]:
     return _from_mapping(arrays, str(path))
 
 
+_MAPPED_BYTES = 2**26
 TEXT_SUFFIXES: Final = (".csv", ".tsv", ".txt")
 _BINARY_READERS: Final[dict[str, Callable[[Path], Read]]] = {
     ".parquet": _from_parquet,

@@ -192,7 +192,7 @@ def _from_numpy(path: Path) -> RawColumns | dict[str, Any]:
                 return _from_array(loaded, str(path))
             arrays = {str(name): np.asarray(loaded[name]) for name in loaded.files}
     except ValueError as error:
-        if "bject" in str(error):  # "Object arrays cannot be loaded ...", "... Python objects ..."
+        if str(error).startswith("Object arrays") or "Python objects in dtype" in str(error):
             raise DataError(f"{path} holds Python objects; save an array of float64") from error
         raise
     if len(arrays) == 1:

@@ -23,7 +23,7 @@ from causalformer.data.scaling import (
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.calibrated import detect, new_network
 from causalformer.detect.edges import FoundEdges, found_edges
-from causalformer.detect.filling import fill_between, fill_from_past
+from causalformer.detect.filling import fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
 from causalformer.detect.samples import make_samples
@@ -316,7 +316,7 @@ def canonical_order(table: SeriesTable) -> tuple[int, ...]:
 
 def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
     if options.max_lag == "auto":
-        choice = suggest_max_lag(fill_between(scores.values, scores.segments), scores.segments)
+        choice = suggest_max_lag(np.nan_to_num(scores.values), scores.segments)
     else:
         choice = LagChoice(int(options.max_lag), "chosen by the user")
     n_observed = int((~scores.missing).sum(axis=0).mean())

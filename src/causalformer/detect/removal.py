@@ -71,15 +71,19 @@ def removal_errors(
     ridge: float,
     lag_weight: Float[Tensor, " lag"],
     allowed: BoolArray,
+    profile: FloatArray,
 ) -> RemovalErrors:
-    """Refit the read-out of every fold without each cause in turn and compare held-out errors."""
+    """Refit the read-out of every fold without each cause in turn and compare held-out errors.
+
+    Where values of the cause are missing little can be lost: a sample weighs as much as was seen of
+    what the cause means to the effect by the `profile`, ``[cause, effect, lag - 1]``.
+    """
     n_series = samples.n_series
-    counts = samples.counts.double().cpu().numpy()
+    counts = samples.observed.double().cpu().numpy()
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     error, linear_error = (np.zeros(n_series) for _ in range(2))
-    gain, products_now, together = (np.zeros((n_series, n_series)) for _ in range(3))
-    n_pairs = np.zeros((n_neighbours + 1, 1, n_series))  # distance, -, effect
-    products = np.zeros((n_neighbours + 1, n_series, n_series))  # distance, cause, effect
+    gain, total, products_now, together = (np.zeros((n_series, n_series)) for _ in range(4))
+    n_pairs, products = (np.zeros((n_neighbours + 1, n_series, n_series)) for _ in range(2))
     for k in range(model.n_folds):
         held_out = samples.fold == k
         readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
@@ -89,35 +93,34 @@ def removal_errors(
         together += count.T @ count
         error += (count * residual**2).sum(0)
         linear_error += (readout.linear_errors() * count).sum(0)
-        pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
-        for distance, pair in enumerate(pairs):
-            n_pairs[distance, 0] += pair.sum(0)
         for cause in range(n_series):
-            grown = readout.held_out_residuals(cause) ** 2 - residual**2
-            gain[cause] += (count * grown).sum(0)
-            for distance, pair in enumerate(pairs):
-                later, earlier = grown[distance:], grown[: len(grown) - distance]
-                products[distance, cause] += (pair * later * earlier).sum(0)
-    n_counted = np.maximum(np.diag(together), 1.0)
-    gain /= n_counted
-    covariance = (products - gain**2 * n_pairs) / n_counted
+            weight = count * samples.seen(cause, profile[cause])[held_out]
+            grown = weight * (readout.held_out_residuals(cause) ** 2 - residual**2)
+            gain[cause] += grown.sum(0)
+            total[cause] += weight.sum(0)
+            for distance in range(min(n_neighbours + 1, len(slot))):
+                products[distance, cause] += _neighbours(grown, slot, distance)
+                n_pairs[distance, cause] += _neighbours(weight, slot, distance)
+    n_counted, total = np.maximum(np.diag(together), 1.0), np.maximum(total, 1.0)
+    gain /= total
+    covariance = (products - gain**2 * n_pairs) / total
     common = products_now / np.maximum(together, 1.0)
     scale = np.sqrt(np.maximum(np.diag(common), 1e-300))
     return RemovalErrors(
         error=error / n_counted,
         linear_error=linear_error / n_counted,
         gain=gain,
-        gain_error=_standard_error(covariance, n_counted),
+        gain_error=_standard_error(covariance, total),
         residual_correlation=np.clip(common / np.outer(scale, scale), -1.0, 1.0),
         n_together=together,
     )
 
 
-def _neighbours(count: FloatArray, slot: IntArray, distance: int) -> FloatArray:
-    """One where a slot and the one so far before it both count, ``[slot, effect]``."""
+def _neighbours(x: FloatArray, slot: IntArray, distance: int) -> FloatArray:
+    """Sum the products of ``x[slot, effect]`` in a slot and in the one so far before it."""
     n = len(slot) - distance
     adjacent = slot[distance:] - slot[:n] == distance
-    return np.asarray(count[distance:] * count[:n] * adjacent[:, None])
+    return np.asarray((adjacent[:, None] * x[distance:] * x[:n]).sum(0))
 
 
 def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray:

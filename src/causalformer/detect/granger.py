@@ -151,7 +151,7 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     up_to, n_tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
     explained, tested = up_to[..., -1], n_tested[..., -1]
     f = explained / np.maximum(tested, 1) / (residual / freedom)
-    left_over = residual[:, None] + explained[..., None] - up_to
+    left_over = residual[:, None] + np.maximum(explained[..., None] - up_to, 0.0)
     n_free = freedom + tested[..., None] - n_tested
     first = _log_p(up_to / np.maximum(n_tested, 1) / (left_over / n_free), n_tested, n_free)
     spread = np.sqrt(np.outer(np.diag(inverse), residual / freedom))

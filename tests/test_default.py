@@ -172,6 +172,7 @@ class TestResult:
                 "instantaneous_p_value",
                 "instantaneous_q_value",
                 "partial_correlation",
+                "tested",
             ),
         }
         shapes = {name: matrix.shape for name, matrix in fitted.scores_.items()}

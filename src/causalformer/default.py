@@ -24,7 +24,7 @@ from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import new_network
 from causalformer.detect.edges import FoundEdges, found_edges
-from causalformer.detect.filling import fill_between, fill_from_past
+from causalformer.detect.filling import fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import Size, memory_limit, plan_memory
@@ -325,7 +325,7 @@ def canonical_order(table: SeriesTable) -> tuple[int, ...]:
 
 def _max_lag(options: DefaultOptions, scores: SeriesTable, settings: DetectorSettings) -> LagChoice:
     if options.max_lag == "auto":
-        choice = suggest_max_lag(fill_between(scores.values, scores.segments), scores.segments)
+        choice = suggest_max_lag(np.nan_to_num(scores.values), scores.segments)
     else:
         choice = LagChoice(int(options.max_lag), "chosen by the user")
     n_observed = int((~scores.missing).sum(axis=0).mean())

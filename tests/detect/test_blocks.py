@@ -126,11 +126,16 @@ def test_missing_values(samples):
     hidden[::7, 0, 0] = True
     observed = samples.observed.clone()
     observed[::5, 3] = 0
-    holey = replace(samples, hidden=hidden, observed=observed, counts=observed)
-    evidence = detect(holey, TINY, ANYTHING, random_state=0)[2]
+    holey = replace(samples, hidden=hidden, observed=observed)
+    model, _, evidence = detect(holey, TINY, ANYTHING, random_state=0)
     assert evidence.q_value[0, 1] < 1e-3
-    assert evidence.samples.counts[::5, 3].sum() == 0
-    assert evidence.samples.counts[::7, 0].sum() == 0  # its own last value was missing
+    n_together = np.diag(evidence.removal.n_together)
+    assert n_together.tolist() == observed.sum(0).tolist()
+    position = np.flatnonzero(model.sources[1].numpy() == 0)[0]  # of series 0 for effect 1
+    profile = evidence.lag_profile[model.sources[:, position].numpy(), np.arange(len(NAMES))]
+    seen = holey.seen(position, profile, model.sources)
+    assert (seen[::7, 1] < 1).all()
+    assert (seen[1::7, 1] == 1).all()
 
 
 def test_knowledge_is_respected(samples):

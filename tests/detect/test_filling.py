@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from causalformer.detect.filling import fill_between, fill_from_past
+from causalformer.detect.filling import expected_past, fill_from_past, past_covariance
 
 SEGMENTS = [slice(0, 30), slice(30, 33), slice(33, 60)]
 
@@ -36,17 +37,11 @@ def slow_fill(x, segments):
     return filled
 
 
-both = pytest.mark.parametrize(
-    "filling", [fill, lambda x: fill_between(x, SEGMENTS)], ids=["from the past", "between"]
-)
-
-
-@both
 @pytest.mark.parametrize("missing", [0.1, 0.5, 0.95])
-def test_observed_values_stay_and_all_others_become_finite(filling, missing):
+def test_observed_values_stay_and_all_others_become_finite(missing):
     x = gappy(missing=missing)
     before = x.copy()
-    filled = filling(x)
+    filled = fill(x)
     np.testing.assert_array_equal(x, before)  # the given scores stay as they were
     seen = ~np.isnan(x)
     np.testing.assert_array_equal(filled[seen], x[seen])
@@ -54,10 +49,9 @@ def test_observed_values_stay_and_all_others_become_finite(filling, missing):
     assert np.abs(filled[~seen]).max() <= 3.5
 
 
-@both
-def test_without_gaps_nothing_happens(filling):
+def test_without_gaps_nothing_happens():
     x = gappy(missing=0.0)
-    np.testing.assert_array_equal(filling(x), x)
+    np.testing.assert_array_equal(fill(x), x)
 
 
 def test_a_gap_is_filled_with_its_prediction_from_the_past():
@@ -98,43 +92,51 @@ def test_a_long_gap_fades_to_the_mean():
     assert not filled[14:25, 0].any()  # a prediction on a prediction, four deep and no more
 
 
-class TestMemory:
-    """Between two values stands what an autoregression of order one expects."""
+class TestExpectedPast:
+    def covariance(self, seed, n=8):
+        factor = np.random.default_rng(seed).standard_normal((n, 2 * n))
+        return factor @ factor.T / (2 * n)
 
-    def test_equals_the_mean_of_a_normal_law_given_the_neighbours(self):
-        x = lfilter([1.0], [1, -0.8], np.random.default_rng(0).standard_normal((300, 1)), axis=0)
-        x /= x.std()
-        seen = x.copy()
-        seen[[100, 101, 102, 200, 299]] = np.nan
-        pairs = [(seen[t - 1, 0], seen[t, 0]) for t in range(1, 300)]
-        pairs = np.array([pair for pair in pairs if not np.isnan(pair).any()])
-        rho = pairs.prod(1).sum() / ((pairs**2).sum() / 2)
-        known = np.flatnonzero(~np.isnan(seen[:, 0]))
-        covariance = rho ** np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
-        weights = np.linalg.solve(covariance[np.ix_(known, known)], seen[known, 0])
-        expected = covariance[:, known] @ weights
-        filled = fill_between(seen, [slice(0, 300)])[:, 0]
-        np.testing.assert_allclose(filled, expected, atol=1e-8)
+    @given(seed=st.integers(0, 30), missing=st.sampled_from([0.1, 0.5, 0.9]))
+    def test_equals_the_mean_of_a_normal_law_given_what_was_observed(self, seed, missing):
+        rng = np.random.default_rng(seed)
+        past, hidden = rng.standard_normal((5, 8)), rng.random((5, 8)) < missing
+        s = self.covariance(seed)
+        found = expected_past(*map(torch.from_numpy, (past, hidden, s))).numpy()
+        for x, h, filled in zip(past, hidden, found, strict=True):
+            np.testing.assert_array_equal(filled[~h], x[~h])
+            expected = s[np.ix_(h, ~h)] @ np.linalg.solve(s[np.ix_(~h, ~h)], x[~h])
+            np.testing.assert_allclose(filled[h], expected, atol=1e-6)
+
+    def test_where_nothing_was_observed_stands_the_mean(self):
+        past = torch.ones(1, 8, dtype=torch.float64)
+        found = expected_past(past, past > 0, torch.from_numpy(self.covariance(0)))
+        assert not found.any()
+
+
+class TestPastCovariance:
+    def test_is_that_of_the_process(self):
+        noise = np.random.default_rng(0).standard_normal((20_000, 2))
+        x = lfilter([0.6], [1, -0.8], noise, axis=0)
+        x[2:, 1] = x[:-2, 0]  # the second follows the first
+        x /= x.std(axis=0)
+        x[np.random.default_rng(1).random(x.shape) < 0.3] = np.nan
+        found = past_covariance(x, [slice(0, len(x))], 3)
+        slot = np.array([0, -1, -2, -2, -3, -4])  # (cause, lag); the second shows the first's
+        expected = 0.8 ** np.abs(np.subtract.outer(slot, slot))
+        np.testing.assert_allclose(found, expected, atol=0.05)
+
+    @given(seed=st.integers(0, 30), missing=st.sampled_from([0.2, 0.6, 0.9]))
+    def test_is_possible_however_little_was_observed(self, seed, missing):
+        found = past_covariance(gappy(seed, missing, 3), SEGMENTS, 2)
+        np.testing.assert_allclose(found, found.T, atol=1e-12)
+        assert np.linalg.eigvalsh(found).min() > 0.01
 
     @given(seed=st.integers(0, 20))
-    def test_series_are_filled_one_by_one(self, seed):
-        x = gappy(seed, missing=0.5)
-        filled = fill_between(x, SEGMENTS)
-        for i in range(2):
-            np.testing.assert_array_equal(filled[:, [i]], fill_between(x[:, [i]], SEGMENTS))
-
-    def test_a_segment_of_its_own_has_no_neighbours_elsewhere(self):
-        x = gappy(missing=0.0)
-        x[31:33, 0] = np.nan  # all but the first slot of a segment
-        memory = fill_between(x, SEGMENTS)[31, 0] / x[30, 0]
-        np.testing.assert_allclose(fill_between(x, SEGMENTS)[32, 0], memory**2 * x[30, 0])
-
-    def test_far_inside_a_long_gap_stands_the_mean(self):
-        x = np.sin(np.arange(400) / 3)[:, None]
-        x[100:300] = np.nan
-        assert abs(fill_between(x, [slice(0, 400)])[200, 0]) < 1e-2
-
-    def test_a_segment_without_values_gets_the_mean(self):
-        x = gappy(missing=0.0)
-        x[30:33, 0] = np.nan
-        assert not fill_between(x, SEGMENTS)[30:33, 0].any()
+    def test_nothing_is_related_across_segments(self, seed):
+        x = gappy(seed, missing=0.0)
+        parts = [x[s] for s in (SEGMENTS[1], SEGMENTS[2], SEGMENTS[0])]
+        other = past_covariance(
+            np.concatenate(parts), [slice(0, 3), slice(3, 30), slice(30, 60)], 2
+        )
+        np.testing.assert_allclose(past_covariance(x, SEGMENTS, 2), other, atol=1e-12)

@@ -50,6 +50,34 @@ def test_no_lag_reaches_across_segments():
     np.testing.assert_allclose(found.f, expected.f)
 
 
+class TestFirstLags:
+    """A cause with its first lags only, all others with all of theirs."""
+
+    def past_and_now(self):
+        x = lagged()
+        past = np.stack([x[2:-1], x[1:-2], x[:-3]], axis=-1).reshape(197, 9)
+        return past, x[3:]
+
+    @pytest.mark.parametrize("cause", [0, 1, 2])
+    @pytest.mark.parametrize("n_lags", [1, 2])
+    def test_are_those_of_a_regression_without_its_later_lags(self, cause, n_lags):
+        past, now = self.past_and_now()
+        found = lagged_tests(past, now, 3).first_log_p[cause, :, n_lags - 1]
+        past[:, 3 * cause + n_lags : 3 * cause + 3] = 0.0
+        np.testing.assert_allclose(found, lagged_tests(past, now, 3).log_p[cause], rtol=1e-6)
+
+    def test_with_all_lags_they_are_the_test_itself(self):
+        tests = lagged_tests(*self.past_and_now(), 3)
+        np.testing.assert_allclose(tests.first_log_p[..., -1], tests.log_p, rtol=1e-9)
+
+    def test_lags_that_are_tied_together_are_tested_at_once(self):
+        past, now = self.past_and_now()
+        past[:, 1] = past[:, 0]
+        tests = lagged_tests(past, now, 3)
+        for lag in range(3):
+            np.testing.assert_allclose(tests.first_log_p[0, :, lag], tests.log_p[0], rtol=1e-9)
+
+
 class TestSeparateTests:
     """Every effect with rows and regressors of its own."""
 

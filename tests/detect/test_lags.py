@@ -40,7 +40,7 @@ def slow_error(model, samples, cause, effect, kept):
     for j, lag in used:
         columns.append(past[:, j, lag])
         shrink.append(LAG_WEIGHT[lag])
-    rows = samples.counts[:, effect].numpy() > 0
+    rows = samples.observed[:, effect].numpy() > 0
     a, b = np.column_stack(columns)[rows], samples.now[rows, effect].double().numpy()
     weights = np.linalg.solve(a.T @ a + RIDGE * len(a) * np.diag(shrink), a.T @ b)
     return ((b - a @ weights) ** 2).mean()

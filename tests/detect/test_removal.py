@@ -15,6 +15,7 @@ from small_models import make_channels, make_series
 RIDGE, LAG_WEIGHT = 0.02, [1.0, 4.0]
 EVERYTHING = np.ones((3, 3, 2), dtype=bool)
 NO_LINK = EVERYTHING.copy()
+PROFILE = np.random.default_rng(1).random((3, 3, 2))
 NO_LINK[0, 1] = NO_LINK[2, 0, 1] = NO_LINK[1, 1, 0] = False
 
 
@@ -29,17 +30,17 @@ def make(n_slots=62, *, gaps=False, double=False):
         x[rng.random(x.shape) < 0.1] = np.nan
         x[20:25, 2] = np.nan
         segments = [slice(0, 30), slice(30, n_slots)]
-        samples = samples_of(x, 2, 3, segments).informed(rng.random((3, 3, 2)))
-        assert 0 < samples.counts.sum() < samples.observed.sum() < samples.counts.numel()
+        samples = samples_of(x, 2, 3, segments)
+        assert 0 < samples.observed.sum() < samples.observed.numel()
     if double:
-        parts = {"past", "now", "observed", "counts"}
+        parts = {"past", "now", "observed"}
         samples = replace(samples, **{name: getattr(samples, name).double() for name in parts})
     return samples
 
 
 def errors_of(model, samples, allowed=EVERYTHING):
     weight = torch.tensor(LAG_WEIGHT).to(samples.past)
-    return removal_errors(model, samples, RIDGE, weight, allowed)
+    return removal_errors(model, samples, RIDGE, weight, allowed, PROFILE)
 
 
 def held_out(features, shrink, y, learned, judged):
@@ -78,26 +79,34 @@ def slow_errors(model, samples, cause, allowed, channels=True):
     return errors
 
 
-def slow_standard_error(grown, samples, counts):
-    """Newey and West's for the mean of the slots that count.
+def slow_weights(samples, cause, effect):
+    """Zero where the effect is missing, else the share of the profile that was seen."""
+    weights = np.zeros(len(samples))
+    for i in range(len(samples)):
+        if samples.observed[i, effect]:
+            lost = 0 if samples.complete else PROFILE[cause, effect][samples.hidden[i, cause]].sum()
+            weights[i] = 1 - lost / PROFILE[cause, effect].sum()
+    return weights
 
-    Two slots are neighbours if they are so far apart in one stretch of the same fold, and count.
+
+def slow_standard_error(grown, samples, weights):
+    """Newey and West's for the weighted mean of the slots.
+
+    Two slots are neighbours if they are so far apart in one stretch of the same fold.
     """
-    n, mean = counts.sum(), grown[counts].mean()
+    mean = (weights * grown).sum() / weights.sum()
     at = {slot: i for i, slot in enumerate(samples.slot.tolist())}
     reach = math.ceil(4 * (samples.n_observed / 100) ** (2 / 9))
-    alone = together = ((grown[counts] - mean) ** 2).mean()
+    alone = together = (weights**2 * (grown**2 - mean**2)).sum()
     for distance in range(1, reach + 1):
         pairs = [
-            grown[i] * grown[at[slot - distance]] - mean**2
+            weights[i] * weights[j] * (grown[i] * grown[j] - mean**2)
             for slot, i in at.items()
             if all(before in at for before in range(slot - distance, slot))
-            and samples.fold[i] == samples.fold[at[slot - distance]]
-            and counts[i]
-            and counts[at[slot - distance]]
+            and samples.fold[i] == samples.fold[j := at[slot - distance]]
         ]
-        together += 2 * (1 - distance / (reach + 1)) * sum(pairs) / n
-    return math.sqrt(max(alone, together, 0.0) / n)
+        together += 2 * (1 - distance / (reach + 1)) * sum(pairs)
+    return math.sqrt(max(alone, together, 0.0)) / weights.sum()
 
 
 @pytest.mark.usefixtures("double")
@@ -107,7 +116,7 @@ def slow_standard_error(grown, samples, counts):
 def test_equals_ridge_regressions_on_features_built_one_by_one(temperature, gaps, allowed):
     model = make_channels(n_folds=3, temperature=temperature)
     samples = make(gaps=gaps, double=True)
-    counts = samples.counts.numpy() > 0
+    counts = samples.observed.numpy() > 0
     found = errors_of(model, samples, allowed)
     residual = slow_errors(model, samples, None, allowed) * counts
     straight = slow_errors(model, samples, None, allowed, channels=False) * counts
@@ -122,9 +131,11 @@ def test_equals_ridge_regressions_on_features_built_one_by_one(temperature, gaps
     for cause in range(3):
         without = slow_errors(model, samples, cause, allowed) * counts
         grown = without**2 - residual**2
-        np.testing.assert_allclose(found.gain[cause], grown.sum(0) / n, rtol=1e-6, atol=1e-10)
         for effect in range(3):
-            error = slow_standard_error(grown[:, effect], samples, counts[:, effect])
+            weights = slow_weights(samples, cause, effect)
+            gain = (weights * grown[:, effect]).sum() / weights.sum()
+            assert found.gain[cause, effect] == pytest.approx(gain, rel=1e-6, abs=1e-10)
+            error = slow_standard_error(grown[:, effect], samples, weights)
             assert found.gain_error[cause, effect] == pytest.approx(error, rel=1e-6, abs=1e-10)
 
 
@@ -158,25 +169,12 @@ def test_whatever_stands_in_an_unobserved_slot_changes_nothing(number):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
-def test_slots_that_do_not_count_are_learned_from_but_not_judged():
-    model, samples = make_channels(n_folds=3), make(gaps=True)
-    mute = (samples.observed - samples.counts)[:, 1] > 0
-    assert mute.any()
-    now = samples.now.clone()
-    now[mute, 1] += 100.0
-    louder = errors_of(model, replace(samples, now=now))
-    assert louder.error[1] > 10 * errors_of(model, samples).error[1]  # it was learned from
-    only = torch.zeros_like(samples.counts)
-    only[samples.slot == samples.slot[mute.numpy()][0], 1] = 1
-    assert errors_of(model, replace(samples, counts=only)).n_together[1, 1] == 1
-
-
 def test_a_slot_judged_for_one_effect_need_not_count_for_the_other():
     samples = make()
-    counts = samples.counts.clone()
-    counts[::2, 0] = 0
-    counts[:30, 1] = 0
-    found = errors_of(make_channels(n_folds=3), replace(samples, counts=counts))
+    observed = samples.observed.clone()
+    observed[::2, 0] = 0
+    observed[:30, 1] = 0
+    found = errors_of(make_channels(n_folds=3), replace(samples, observed=observed))
     assert np.diag(found.n_together).tolist() == [30, 30, 60]
     assert found.n_together[0, 1] == 15
 
@@ -209,5 +207,5 @@ def test_long_series_are_gone_through_in_parts_and_folds_in_threads(monkeypatch,
     for name in ("error", "linear_error", "gain", "gain_error", "residual_correlation"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-3, atol=1e-6)
     weight = torch.tensor(LAG_WEIGHT)
-    threads = removal_errors(model, samples, RIDGE, weight, EVERYTHING, n_jobs=3)
+    threads = removal_errors(model, samples, RIDGE, weight, EVERYTHING, PROFILE, n_jobs=3)
     np.testing.assert_array_equal(threads.gain, parts.gain)

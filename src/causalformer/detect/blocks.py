@@ -7,7 +7,6 @@ blocks nor the workers that fit them change the graph.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -189,7 +188,6 @@ def _fit_block(
         "error": removal.error,
         "linear_error": removal.linear_error,
         "residual": removal.residual,
-        "counts": evidence.samples.counts.cpu().numpy(),
         "loss": np.array([epoch.train_loss for epoch in history.epochs]),
         "seconds": np.array([epoch.seconds for epoch in history.epochs]),
         **{f"weights.{name}": w.detach().cpu().numpy() for name, w in model.named_parameters()},
@@ -234,10 +232,8 @@ def _assembled(
             pairs[name][from_[effects].T, effects] = result[name]
     joined = {
         name: np.concatenate([result[name] for result in results.values()], axis=-1)
-        for name in ("error", "linear_error", "residual", "counts")
+        for name in ("error", "linear_error", "residual")
     }
-    counts = torch.from_numpy(joined.pop("counts")).to(samples.past.device)
-    samples = replace(samples, counts=counts)
     correlation, together = errors_together(joined["residual"], samples)
     removal = RemovalErrors(
         **joined,

@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from causalformer.training import CheckpointFile, Epoch, History, OneCycle, trai
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
+SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _MOST_PER_EPOCH = 25_000  # samples that are learned from before the next epoch begins
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
@@ -182,10 +182,9 @@ def gather_evidence(
 ) -> Evidence:
     """Test every pair of a network's causes and effects that is allowed at some lag."""
     strength, lag_profile = contributions(model, samples.thinned(_MOST_TO_DESCRIBE).past)
-    samples = samples.informed(lag_profile, model.sources)
-    ridge = settings.ridge_for(samples.n_observed)
+    ridge = settings.ridge_for(samples.n_informed)
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
-    removal = removal_errors(model, samples, ridge, lag_weight, allowed, n_jobs)
+    removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     tested = np.asarray(allowed.any(axis=-1))
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
     linear = linear_tests(samples, allowed, model.sources)
@@ -196,7 +195,7 @@ def gather_evidence(
     p_value = np.where(tested, p_value, 1.0)
     effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
     linear_leads = linear_counts & (linear_p < network_p)
-    between = (p_value <= _SOME_EVIDENCE) & ~model.own.numpy()
+    between = (p_value <= SOME_EVIDENCE) & ~model.own.numpy()
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
     return Evidence(
@@ -219,18 +218,26 @@ def gather_evidence(
 def linear_tests(
     samples: Samples, allowed: BoolArray, sources: Tensor | None = None
 ) -> GrangerTests:
-    """Test every pair by Granger's test, on the samples that count."""
+    """Test every pair by Granger's test, on the samples where the effect was observed.
+
+    Gaps cost power, and most causes need but their first lags: if values are missing, a cause is
+    tested with one lag, with two, and so on, and the p-values are combined.
+    """
     if sources is not None:
         return beside_each_other(
             linear_tests(samples.of(causes, [i]), allowed[:, [i]])
             for i, causes in enumerate(sources.tolist())
         )
-    past, now, counts = (
-        x.cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.counts)
+    past, now, observed = (
+        x.cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.observed)
     )
     if samples.complete and allowed.all():
         return lagged_tests(past, now, samples.max_lag)
-    return separate_tests(past, now, samples.max_lag, counts > 0, allowed)
+    tests = separate_tests(past, now, samples.max_lag, observed > 0, allowed)
+    if samples.complete:
+        return tests
+    p_values = np.moveaxis(np.exp(tests.first_log_p), -1, 0)
+    return replace(tests, log_p=np.log(cauchy_combination(*p_values)))
 
 
 def contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:

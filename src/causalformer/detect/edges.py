@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import Evidence, linear_tests
+from causalformer.detect.calibrated import SOME_EVIDENCE, Evidence, linear_tests
 from causalformer.detect.evidence import edge_q
 from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.graph import Edge
@@ -159,7 +159,10 @@ def within_dominates(
     """Say whether most of what series share happens within a slot: sampled slower than it moves.
 
     Compares the variance explained within a slot with that explained by edges from the past.
+    Missing values cost those more power: then all count that there is some evidence for.
     """
+    if not evidence.samples.complete:
+        chosen = chosen | (evidence.p_value <= SOME_EVIDENCE)
     off_diagonal = ~np.eye(len(chosen), dtype=bool)
     inside = (within.partial**2)[linked & off_diagonal].sum() / 2
     before = np.clip(evidence.size, 0, 1)[chosen & off_diagonal].sum()

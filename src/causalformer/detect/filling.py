@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -16,62 +16,69 @@ from causalformer.data.windows import lagged_samples, slots_with_past
 
 FloatArray = NDArray[np.float64]
 
-_FOREVER = 100_000  # slots after which nothing is remembered
+_STEPS = 30  # of conjugate gradients
+_TINY = 1e-30
 _SWEEPS = 4  # a prediction may rest on a prediction, up to this depth
 _FARTHEST = 3.5  # no prediction is farther out, in standard deviations
 
 
-def fill_between(scores: FloatArray, segments: Sequence[slice]) -> FloatArray:
-    r"""Fill gaps with what each series' own memory expects between the values around them.
+def expected_past(
+    past: Float[Tensor, "sample value"],
+    hidden: Bool[Tensor, "sample value"],
+    covariance: Float[Tensor, "value value"],
+) -> Float[Tensor, "sample value"]:
+    """Fill gaps in the past of samples with what a normal law expects, given their other values.
 
-    With lag-one autocorrelation ρ and neighbours x at distance a before and y at distance b after,
-    an autoregression of order one expects
+    Every sample is filled from its own past alone, never from the slot that it shall predict: a
+    value drawn towards that slot would foretell it. And it is filled from all series: if B drives C
+    and B is missing, then what drives B foretells C and would look like a cause of C, were it not
+    already in the place of B.
 
-    .. math:: \frac{ρ^a (1 - ρ^{2b}) x + ρ^b (1 - ρ^{2a}) y}{1 - ρ^{2(a+b)}},
-
-    nearly a straight line in a short gap of a slow series; far inside a long gap, the mean, zero.
+    Conjugate gradients solve the equations of all samples, each with gaps of its own, at once.
 
     Examples
     --------
-    >>> slow = np.sin(np.arange(100) / 10)[:, None]
-    >>> gappy = slow.copy()
-    >>> gappy[50] = np.nan
-    >>> bool(np.abs(fill_between(gappy, [slice(0, 100)]) - slow).max() < 0.02)
-    True
+    >>> covariance = torch.tensor([[1.0, 0.8], [0.8, 1.0]])
+    >>> expected_past(torch.tensor([[2.0, 0.0]]), torch.tensor([[False, True]]), covariance)
+    tensor([[2.0000, 1.6000]])
     """
-    filled = np.array(scores)
-    for i, column in enumerate(scores.T):
-        memory = _memory(column, segments)
-        for segment in segments:
-            filled[segment, i] = _bridged(column[segment], memory)
-    return filled
+    weights = torch.zeros_like(past)
+    rest = direction = past.masked_fill(hidden, 0.0)
+    square = rest.square().sum(1, keepdim=True)
+    for _ in range(_STEPS):
+        image = (direction @ covariance).masked_fill(hidden, 0.0)
+        curvature = (direction * image).sum(1, keepdim=True)
+        step = square / curvature.clamp(min=_TINY)
+        weights = weights + step * direction
+        rest = rest - step * image
+        before, square = square, rest.square().sum(1, keepdim=True)
+        direction = rest + square / before.clamp(min=_TINY) * direction
+    return torch.where(hidden, weights @ covariance, past)
 
 
-def _memory(column: FloatArray, segments: Sequence[slice]) -> float:
-    """Lag-one autocorrelation of the observed neighbours, about the mean zero."""
-    slot = slots_with_past(segments, 1)
-    before, now = column[slot - 1], column[slot]
-    both = ~np.isnan(before) & ~np.isnan(now)
-    product, square = (before * now)[both].sum(), (before**2 + now**2)[both].sum() / 2
-    return float(np.clip(product / square, -0.999, 0.999)) if square > 0 else 0.0
+def past_covariance(scores: FloatArray, segments: Sequence[slice], max_lag: int) -> FloatArray:
+    """Estimate the covariance of all past values, ``[(cause, lag), (cause, lag)]``, despite gaps.
 
-
-def _bridged(column: FloatArray, memory: float) -> FloatArray:
-    known = np.flatnonzero(~np.isnan(column))
-    missing = np.flatnonzero(np.isnan(column))
-    if not len(missing):
-        return column
-    filled = np.nan_to_num(column)
-    after = np.searchsorted(known, missing)
-    at = np.concatenate([[-_FOREVER], known, [len(column) + _FOREVER]])
-    values = np.concatenate([[0.0], column[known], [0.0]])  # beyond the ends: the mean
-    x, y = values[after], values[after + 1]
-    a, b = missing - at[after], at[after + 1] - missing
-    to_a, to_b = memory ** np.minimum(a, _FOREVER), memory ** np.minimum(b, _FOREVER)
-    filled[missing] = (to_a * (1 - to_b**2) * x + to_b * (1 - to_a**2) * y) / (
-        1 - (to_a * to_b) ** 2
-    )
-    return filled
+    Every pair of values rests on the slots where both were observed. The fewer those are, the more
+    the matrix shrinks towards that of independent values.
+    """
+    n_series = scores.shape[1]
+    observed, values = ~np.isnan(scores) * 1.0, np.nan_to_num(scores)
+    blocks = np.empty((n_series, max_lag, n_series, max_lag))
+    n_together = 0.0
+    for distance in range(max_lag):
+        slot = slots_with_past(segments, distance)
+        together = observed[slot].T @ observed[slot - distance]
+        product = values[slot].T @ values[slot - distance] / np.maximum(together, 1.0)
+        n_together += together.mean() / max_lag
+        for lag in range(max_lag - distance):  # slot - lag - distance is as far behind slot - lag
+            blocks[:, lag, :, lag + distance] = product
+            blocks[:, lag + distance, :, lag] = product.T
+    n_values = n_series * max_lag
+    size, axes = np.linalg.eigh(blocks.reshape(n_values, n_values))
+    covariance = axes * np.maximum(size, 0.0) @ axes.T  # gaps may have made it impossible
+    shrink = n_values / (n_values + n_together)
+    return np.asarray((1 - shrink) * covariance + shrink * np.eye(n_values))
 
 
 def fill_from_past(

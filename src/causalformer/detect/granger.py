@@ -39,12 +39,15 @@ class GrangerTests:
         |t| of every single coefficient.
     explained : array of float
         Share of the variance left by all other causes that this one explains (partial R²).
+    first_log_p : array of float ``[cause, effect, lag - 1]``
+        As `log_p`, if the cause has but its lags up to this one, and all others have all of theirs.
     """
 
     f: FloatArray
     log_p: FloatArray
     t: FloatArray
     explained: FloatArray
+    first_log_p: FloatArray
 
     @property
     def lag(self) -> NDArray[np.int64]:
@@ -132,7 +135,8 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     n_causes = lagged.shape[1] // max_lag
     n_rows, n_effects = effects.shape
     nothing = np.zeros((n_causes, n_effects))
-    untested = GrangerTests(nothing, nothing, np.zeros((n_causes, n_effects, max_lag)), nothing)
+    by_lag = np.zeros((n_causes, n_effects, max_lag))
+    untested = GrangerTests(nothing, nothing, by_lag, nothing, by_lag)
     if n_rows < 2:
         return untested
     if n_rows > _MANY_ROWS:
@@ -150,8 +154,12 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     freedom = n_rows - rank - 1
     if freedom < 1:  # more coefficients than rows: nothing can be tested
         return untested
-    explained, tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
-    f = explained / np.maximum(tested, 1)[:, None] / (residual / freedom)
+    up_to, n_tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
+    explained, tested = up_to[..., -1], n_tested[..., -1]
+    f = explained / np.maximum(tested, 1) / (residual / freedom)
+    left_over = residual[:, None] + np.maximum(explained[..., None] - up_to, 0.0)
+    n_free = freedom + tested[..., None] - n_tested
+    first = _log_p(up_to / np.maximum(n_tested, 1) / (left_over / n_free), n_tested, n_free)
     spread = np.sqrt(np.outer(np.diag(inverse), residual / freedom))
     there = (spread > 0) & np.asarray(lagged.any(axis=0))[
         :, None
@@ -159,7 +167,7 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     t = np.divide(np.abs(beta), spread, out=np.zeros_like(beta), where=there)
     t = t.reshape(n_causes, max_lag, n_effects).transpose(0, 2, 1)
     share = explained / (explained + residual)
-    return GrangerTests(f, _log_p(f, tested[:, None], freedom), t, share)
+    return GrangerTests(f, _log_p(f, tested, np.array(freedom)), t, share, first)
 
 
 def _standardised(columns: FloatArray) -> FloatArray:
@@ -211,17 +219,29 @@ def _null_space(right: FloatArray, rank: int) -> FloatArray:
 def _wald(
     beta: FloatArray, inverse: FloatArray, null_space: FloatArray, max_lag: int
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return RSS₀ - RSS₁ as ``[cause, effect]``, and how many constraints each cause makes."""
+    """Return RSS₀ - RSS₁ if a cause has its lags up to one, ``[cause, effect, lag - 1]``.
+
+    And how many constraints that makes, ``[cause, 1, lag - 1]``. Where collinearity ties the lags
+    of a cause together they are tested all at once only.
+    """
     n_causes = len(beta) // max_lag
-    explained = np.zeros((n_causes, beta.shape[1]))
-    tested = np.zeros(n_causes, dtype=np.int64)
+    explained = np.zeros((n_causes, beta.shape[1], max_lag))
+    tested = np.zeros((n_causes, 1, max_lag), dtype=np.int64)
     for cause in range(n_causes):
         block = slice(cause * max_lag, (cause + 1) * max_lag)
         known = _determined(null_space[block])  # [lag, combination]
         estimate = known.T @ beta[block]
         covariance = known.T @ inverse[block, block] @ known
-        explained[cause] = (estimate * np.linalg.solve(covariance, estimate)).sum(axis=0)
+        explained[cause] = (estimate * np.linalg.solve(covariance, estimate)).sum(axis=0)[:, None]
         tested[cause] = known.shape[1]
+        if known.shape[1] < max_lag:
+            continue
+        precision = np.linalg.inv(covariance)
+        pushed = precision @ estimate
+        for n in range(1, max_lag):
+            alone = np.linalg.solve(precision[:n, :n], pushed[:n])
+            explained[cause, :, n - 1] = (pushed[:n] * alone).sum(axis=0)
+            tested[cause, :, n - 1] = n
     return explained, tested
 
 
@@ -233,7 +253,7 @@ def _determined(null_block: FloatArray) -> FloatArray:
     return left[:, int((size > _SAME_SPACE).sum()) :]
 
 
-def _log_p(f: FloatArray, tested: NDArray[np.int64], freedom: int) -> FloatArray:
+def _log_p(f: FloatArray, tested: NDArray[np.int64], freedom: NDArray[np.int64]) -> FloatArray:
     r"""Return :math:`\ln P(F \ge f)`, also where the probability is too small for a float.
 
     :math:`P = I_x(a, b)` with a = freedom/2, b = tested/2 and x = freedom / (freedom + tested f);
@@ -241,13 +261,13 @@ def _log_p(f: FloatArray, tested: NDArray[np.int64], freedom: int) -> FloatArray
     """
     from scipy.special import betainc, betaln, hyp2f1
 
-    a = freedom / 2.0
+    a = np.broadcast_to(freedom / 2.0, f.shape)
     b = np.broadcast_to(np.maximum(tested, 1) / 2.0, f.shape)
     x = freedom / (freedom + 2.0 * b * np.maximum(f, 0.0))
     p = np.where(tested > 0, betainc(a, b, x), 1.0)
     log_p = np.log(np.maximum(p, np.finfo(np.float64).tiny))
     tiny = p < 1e-280
-    x, b = x[tiny], b[tiny]
+    a, b, x = a[tiny], b[tiny], x[tiny]
     series = hyp2f1(a + b, 1.0, a + 1.0, x)
     # in very long series it overflows; there it is nearly the geometric series 1 / (1 - x)
     series = np.log(np.where(np.isfinite(series) & (series > 0), series, 1.0 / (1.0 - x)))

@@ -56,7 +56,7 @@ def single_lag_errors(
                 torch.nn.functional.silu(others + shares[:, lag]),
                 columns_of[..., kept],
                 samples.now[:, effects],
-                samples.counts[:, effects],
+                samples.observed[:, effects],
                 ridge * shrink[kept],
                 ridge,
             )
@@ -67,14 +67,14 @@ def _fit_errors(
     hidden: Float[Tensor, "slot effect channel"],
     straight: Float[Tensor, "*effect slot column"],
     now: Float[Tensor, "slot effect"],
-    counts: Float[Tensor, "slot effect"],
+    observed: Float[Tensor, "slot effect"],
     shrink: Float[Tensor, " column"],
     channel_shrink: float,
 ) -> FloatArray:
-    """Fit every effect by ridge regression on the slots that count; give its mean squared error."""
+    """Fit every effect by ridge regression where it was observed; give its mean squared error."""
     bent = hidden.transpose(0, 1)  # effect, slot, channel
     features = torch.cat([bent, straight.expand(len(bent), *straight.shape[-2:])], dim=2)
-    count, target = counts.T[..., None], now.T[..., None]
+    count, target = observed.T[..., None], now.T[..., None]
     n_counted = count.sum((1, 2)).clamp(min=1)
     counted = (features * count).transpose(1, 2)
     gram = (counted @ features).double()

@@ -79,32 +79,36 @@ def removal_errors(
     ridge: float,
     lag_weight: Float[Tensor, " lag"],
     allowed: BoolArray,
+    profile: FloatArray,
     n_jobs: int = 1,
 ) -> RemovalErrors:
     """Refit the read-out of every fold without each cause in turn and compare held-out errors.
 
-    Folds are shared among `n_jobs` threads; the result does not depend on it.
+    Where values of the cause are missing little can be lost: a sample weighs as much as was seen of
+    what the cause means to the effect by the `profile`, ``[cause, effect, lag - 1]``. Folds are
+    shared among `n_jobs` threads; the result does not depend on it.
     """
     from joblib import Parallel, delayed
 
     parts = Parallel(n_jobs, require="sharedmem")(
-        delayed(_errors_of_fold)(model, k, samples, ridge, lag_weight, allowed)
+        delayed(_errors_of_fold)(model, k, samples, ridge, lag_weight, allowed, profile)
         for k in range(model.n_folds)
     )
     residual = np.empty(samples.now.shape, dtype=np.float32)
     for k, part in enumerate(parts):
         residual[samples.fold == k] = part.residual
     correlation, together = errors_together(residual, samples)
-    n_counted = np.maximum(samples.counts.double().sum(0).cpu().numpy(), 1.0)
-    gain = sum(part.gain for part in parts) / n_counted
+    n_counted = np.maximum(samples.observed.double().sum(0).cpu().numpy(), 1.0)
+    total = np.maximum(sum(part.total for part in parts), 1.0)
+    gain = sum(part.gain for part in parts) / total
     products = sum(part.products for part in parts)
     n_pairs = sum(part.n_pairs for part in parts)
-    covariance = (products - gain**2 * n_pairs) / n_counted
+    covariance = (products - gain**2 * n_pairs) / total
     return RemovalErrors(
         error=sum(part.error for part in parts) / n_counted,
         linear_error=sum(part.linear_error for part in parts) / n_counted,
         gain=gain,
-        gain_error=_standard_error(covariance, n_counted),
+        gain_error=_standard_error(covariance, total),
         residual_correlation=correlation,
         n_together=together,
         residual=residual,
@@ -118,7 +122,7 @@ def errors_together(
     n_effects = residual.shape[1]
     products, together = (np.zeros((n_effects, n_effects)) for _ in range(2))
     for k in np.unique(samples.fold):
-        count = samples.counts[torch.from_numpy(samples.fold == k)].double().cpu().numpy()
+        count = samples.observed[torch.from_numpy(samples.fold == k)].double().cpu().numpy()
         counted = count * residual[samples.fold == k]
         products += counted.T @ counted
         together += count.T @ count
@@ -135,8 +139,9 @@ class _FoldErrors:
     error: FloatArray
     linear_error: FloatArray
     gain: FloatArray
+    total: FloatArray
     products: FloatArray  # distance, cause, effect
-    n_pairs: FloatArray  # distance, -, effect
+    n_pairs: FloatArray
 
 
 @torch.no_grad()
@@ -147,6 +152,7 @@ def _errors_of_fold(
     ridge: float,
     lag_weight: Float[Tensor, " lag"],
     allowed: BoolArray,
+    profile: FloatArray,
 ) -> _FoldErrors:
     if threading.current_thread() is not threading.main_thread():
         torch.set_flush_denormal(True)  # as `fast_small_steps` has it in the main thread
@@ -154,37 +160,40 @@ def _errors_of_fold(
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     held_out = samples.fold == k
     readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
-    count = samples.counts[torch.from_numpy(held_out)].double().cpu().numpy()
+    count = samples.observed[torch.from_numpy(held_out)].double().cpu().numpy()
     slot = samples.slot[held_out]
     (residual,) = readout.held_out_residuals(None)
-    pairs = [_neighbours(count, slot, d) for d in range(min(n_neighbours + 1, len(slot)))]
-    n_pairs = np.zeros((n_neighbours + 1, 1, n_effects))
-    n_pairs[: len(pairs), 0] = [pair.sum(0) for pair in pairs]
-    gain = np.zeros((n_causes, n_effects))
-    products = np.zeros((n_neighbours + 1, n_causes, n_effects))
+    gain, total = (np.zeros((n_causes, n_effects)) for _ in range(2))
+    products, n_pairs = (np.zeros((n_neighbours + 1, n_causes, n_effects)) for _ in range(2))
+    distances = range(min(n_neighbours + 1, len(slot)))
     for cause, without in enumerate(readout.held_out_residuals(*range(n_causes))):
-        grown = without**2 - residual**2
-        gain[cause] = (count * grown).sum(0)
-        for distance, pair in enumerate(pairs):
-            later, earlier = grown[distance:], grown[: len(grown) - distance]
-            products[distance, cause] = (pair * later * earlier).sum(0)
+        grown, weight = without**2 - residual**2, count
+        if not samples.complete:
+            weight = count * samples.seen(cause, profile[cause], model.sources)[held_out]
+            grown *= weight
+        gain[cause], total[cause] = grown.sum(0), weight.sum(0)
+        for distance in distances:
+            products[distance, cause] = _neighbours(grown, slot, distance)
+        if cause == 0 or not samples.complete:
+            n_pairs[distances, cause] = [_neighbours(weight, slot, d) for d in distances]
+        else:
+            n_pairs[:, cause] = n_pairs[:, 0]
     return _FoldErrors(
         residual=residual.astype(np.float32),
         error=(count * residual**2).sum(0),
         linear_error=(readout.linear_errors() * count).sum(0),
         gain=gain,
+        total=total,
         products=products,
         n_pairs=n_pairs,
     )
 
 
-def _neighbours(count: FloatArray, slot: IntArray, distance: int) -> BoolArray:
-    """Whether a slot and the one so far before it both count, ``[slot, effect or one]``."""
+def _neighbours(x: FloatArray, slot: IntArray, distance: int) -> FloatArray:
+    """Sum the products of ``x[slot, effect]`` in a slot and in the one so far before it."""
     n = len(slot) - distance
-    adjacent: BoolArray = (slot[distance:] - slot[:n] == distance)[:, None]
-    if count.all():
-        return adjacent
-    return np.asarray((count[distance:] > 0) & (count[:n] > 0) & adjacent)
+    adjacent = slot[distance:] - slot[:n] == distance
+    return np.asarray((adjacent[:, None] * x[distance:] * x[:n]).sum(0))
 
 
 def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray:

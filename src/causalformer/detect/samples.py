@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer.data.windows import lagged_samples, slots_with_past
-from causalformer.detect.filling import fill_between
+from causalformer.detect.filling import expected_past, past_covariance
 from causalformer.detect.folds import blocked_folds, folds_of_runs
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_HIDDEN_SHARE = 0.2  # share of an effect's relevance that may rest on missing values
-_LEAST_PER_INPUT = 8  # but as many samples per past value shall count, if there are
+_PART = 4096  # samples that are filled at once
+_CAUSES = 4  # values that an effect hangs on, typically
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +29,11 @@ class Samples:
     Attributes
     ----------
     past : tensor ``[sample, cause, lag - 1]``
-        Values before the slot; missing ones are what the series' memory expects there.
+        Values before the slot; missing ones are what the others let expect.
     now : tensor ``[sample, effect]``
-        Values in the slot.
+        Values in the slot; zero if missing.
     observed : tensor ``[sample, effect]``
-        One where the value in the slot was observed, so that it may be learned from; else zero.
-    counts : tensor ``[sample, effect]``
-        One where a sample may be judged by: `observed`, and so were the past values that the
-        effect hangs on, as far as `informed` was told.
+        One where the value in the slot was observed: only then it is learned from and judged by.
     slot : array ``[sample]``
         Position in the table.
     fold : array ``[sample]``
@@ -48,7 +45,6 @@ class Samples:
     past: Float[Tensor, "sample cause lag"]
     now: Float[Tensor, "sample effect"]
     observed: Float[Tensor, "sample effect"]
-    counts: Float[Tensor, "sample effect"]
     slot: IntArray
     fold: IntArray
     hidden: Bool[Tensor, "sample cause lag"] | None = None
@@ -68,13 +64,21 @@ class Samples:
 
     @property
     def complete(self) -> bool:
-        """Whether every sample counts for every effect."""
+        """Whether no value is missing."""
         return self.hidden is None
 
     @cached_property
     def n_observed(self) -> int:
         """Samples that an effect can be learned from, on average."""
         return int(self.observed.sum(0).mean())
+
+    @cached_property
+    def n_informed(self) -> int:
+        """Samples of an effect with all that it hangs on, if gaps fall at random."""
+        if self.hidden is None:
+            return self.n_observed
+        share = 1.0 - float(self.hidden.double().mean())
+        return max(1, int(self.n_observed * share**_CAUSES))
 
     def pick(self, positions: IntArray) -> "Samples":
         """Take samples by position, with repetition; folds are blocks of what is taken."""
@@ -84,7 +88,6 @@ class Samples:
             self.past[at],
             self.now[at],
             self.observed[at],
-            self.counts[at],
             self.slot[positions],
             blocked_folds(len(positions), n_folds),
             None if self.hidden is None else self.hidden[at],
@@ -98,7 +101,6 @@ class Samples:
             past=self.past[:, from_],
             now=self.now[:, to],
             observed=self.observed[:, to],
-            counts=self.counts[:, to],
             hidden=None if self.hidden is None else self.hidden[:, from_],
         )
 
@@ -111,42 +113,32 @@ class Samples:
             self.past[::step],
             self.now[::step],
             self.observed[::step],
-            self.counts[::step],
             self.slot[::step],
             self.fold[::step],
             None if self.hidden is None else self.hidden[::step],
         )
 
-    def informed(
-        self, profile: FloatArray, sources: Int[Tensor, "effect cause"] | None = None
-    ) -> "Samples":
-        """Let samples count only where little of an effect's relevance rests on missing values.
-
-        If B drives C and B is missing, then what drives B foretells C and looks like a cause of C.
+    def seen(
+        self, cause: int, profile: FloatArray, sources: Int[Tensor, "effect cause"] | None = None
+    ) -> FloatArray:
+        """How much of what a cause means to each effect was observed, ``[sample, effect]``.
 
         Parameters
         ----------
-        profile : array ``[cause, effect, lag - 1]``
-            How much of each effect's prediction comes through each past value.
+        cause : int
+            The cause.
+        profile : array ``[effect, lag - 1]``
+            How much of each effect's prediction comes through each lag of the cause.
         sources : tensor ``[effect, cause]``, optional
             Which series the causes of each effect are; see `causalformer.model.channels`.
         """
         if self.hidden is None:
-            return self
-        share = torch.from_numpy(profile).to(self.now).transpose(1, 2).flatten(0, 1)
-        share = share / share.sum(0).clamp(min=1e-30)  # (cause, lag), effect
+            return np.ones((len(self), 1))
+        share = profile / np.maximum(profile.sum(axis=1, keepdims=True), 1e-300)
         if sources is None:
-            lost, before = self.hidden.flatten(1).to(share) @ share, self.hidden[:, :, 0]
-        else:
-            lost = (self.hidden[:, sources].flatten(2) * share.T).sum(-1)
-            before = self.hidden[:, sources[:, 0], 0]
-        # what fills the slot before was drawn towards the slot's own value: it would foretell it
-        unusable = (self.observed == 0) | before
-        lost = lost.masked_fill(unusable, torch.inf)
-        # where too few would count, those count that miss least
-        least = min(len(lost), _LEAST_PER_INPUT * len(share))
-        limit = lost.kthvalue(least, dim=0).values.clamp(min=_HIDDEN_SHARE)
-        return replace(self, counts=self.observed * ((lost <= limit) & ~unusable))
+            return np.asarray(1.0 - self.hidden[:, cause].double().cpu().numpy() @ share.T)
+        hidden = self.hidden[:, sources[:, cause]].cpu().numpy()  # sample, effect, lag
+        return np.asarray(1.0 - (hidden * share).sum(axis=-1))
 
 
 def make_samples(
@@ -178,11 +170,24 @@ def make_samples(
     if not missing.any():
         past, now = _at(scores, slot, max_lag, device)
         observed = torch.ones_like(now)
-        return Samples(past, now, observed, observed, slot, fold)
-    past, now = _at(fill_between(scores, segments), slot, max_lag, device)
+        return Samples(past, now, observed, slot, fold)
+    past, now = _at(np.nan_to_num(scores), slot, max_lag, device)
     hidden, lacking = _at(missing, slot, max_lag, device)
-    observed = 1.0 - lacking
-    return Samples(past, now, observed, observed, slot, fold, hidden > 0)
+    past = _filled(past, hidden > 0, past_covariance(scores, segments, max_lag))
+    return Samples(past, now, 1.0 - lacking, slot, fold, hidden > 0)
+
+
+def _filled(
+    past: Float[Tensor, "sample cause lag"],
+    hidden: Bool[Tensor, "sample cause lag"],
+    covariance: FloatArray,
+) -> Float[Tensor, "sample cause lag"]:
+    matrix = torch.from_numpy(covariance).to(past.device)
+    filled = past.clone()
+    for part in hidden.flatten(1).any(1).nonzero()[:, 0].split(_PART):
+        expected = expected_past(past[part].flatten(1).double(), hidden[part].flatten(1), matrix)
+        filled[part] = expected.to(past).view_as(past[part])
+    return filled
 
 
 def _at(

@@ -71,10 +71,8 @@ def instantaneous_evidence(
     """
     from scipy.stats import t as student
 
-    _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
-    values = np.ldexp(values, -exponent)  # exact, and no square can overflow now
     slot = slots_with_past(segments or [slice(0, len(values))], 1)
-    residual, observed = _without_own_past(_without_glitches(values), slot)
+    residual, observed = _without_own_past(values, slot, glitches=False)
     n_series = values.shape[1]
     n_together = _n_together(observed)
     n_least = float(n_together.min())
@@ -93,21 +91,27 @@ def instantaneous_evidence(
     q_value = np.ones_like(p_value)
     q_value[upper] = false_discovery_q(p_value[upper])
     q_value = np.minimum(q_value, q_value.T)
-    direction = _direction(*_without_own_past(values, slot))
+    direction = _direction(*_without_own_past(values, slot, glitches=True))
     return InstantaneousEvidence(p_value, q_value, partial, direction)
 
 
-def _without_own_past(values: FloatArray, slot: IntArray) -> tuple[FloatArray, BoolArray]:
+def _without_own_past(
+    values: FloatArray, slot: IntArray, *, glitches: bool
+) -> tuple[FloatArray, BoolArray]:
     """Regress every series on its own last value; give standardised residuals of the slots.
 
     Also give where there is one: without both values the residual is zero and does not count.
+    Unless `glitches` shall stay, they are cut off before.
     """
     residual = np.empty((len(slot), values.shape[1]))
     observed = np.empty(residual.shape, dtype=np.bool_)
     at_once = max(1, _NUMBERS // len(values))
     for first in range(0, values.shape[1], at_once):
         some = slice(first, first + at_once)
-        residual[:, some], observed[:, some] = _residual(values[:, some], slot)
+        _, exponent = np.frexp(np.nanmax(np.abs(values[:, some]), axis=0))
+        scaled = np.ldexp(values[:, some], -exponent)  # exact, and no square can overflow now
+        scaled = scaled if glitches else _without_glitches(scaled)
+        residual[:, some], observed[:, some] = _residual(scaled, slot)
     return residual, observed
 
 

@@ -75,6 +75,7 @@ bench-speed: $(READY)
 SCALE ?=
 bench-scale: $(READY)
 	$(BIN)/python -m causalformer.bench.scale --data $(DATA) --out benchmarks/scale $(SCALE)
+	$(BIN)/python -m causalformer.bench.cluster --out benchmarks/scale
 
 bench-profile: $(READY)
 	$(BIN)/python -m causalformer.bench.profile --out benchmarks/profile

@@ -1,0 +1,105 @@
+"""How much a second Dask worker gives, and what losing one costs.
+
+``python -m causalformer.bench.cluster --out benchmarks/scale`` fits 100 series of 1000 slots alone,
+with one and two worker processes, and with two of which one is killed after the first block.
+Workers have loaded the library before the clock starts.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from causalformer.bench.environment import write_environment
+from causalformer.bench.tables import markdown
+from causalformer.datasets import make_random_system
+from causalformer.files import write_text
+from causalformer.graph import CausalGraph
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One fit: by whom, how long, and whether the graph is that of one process."""
+
+    workers: str
+    seconds: float
+    speed_up: float
+    same_graph: bool
+
+
+def measure(n_series: int, n_slots: int) -> list[Outcome]:
+    """Fit the same series in every way."""
+    alone, seconds = _fit(n_series, n_slots, 0)
+    outcomes = [Outcome("none: one process", seconds, float("nan"), True)]
+    one = float("nan")
+    for n_workers, kill in ((1, False), (2, False), (2, True)):
+        graph, seconds = _fit(n_series, n_slots, n_workers, kill=kill)
+        one = seconds if n_workers == 1 else one
+        name = f"{n_workers}, one killed after the first block" if kill else str(n_workers)
+        outcomes.append(Outcome(name, seconds, one / seconds, graph.edges == alone.edges))
+    return outcomes
+
+
+def _fit(
+    n_series: int, n_slots: int, n_workers: int, *, kill: bool = False
+) -> tuple[CausalGraph, float]:
+    from causalformer.estimator import CausalFormer
+
+    made = make_random_system(n_series, n_slots, n_edges=2 * n_series, random_state=0)
+    if not n_workers:
+        started = time.perf_counter()
+        model = CausalFormer(device="cpu").fit(made.series)
+        return model.graph_, time.perf_counter() - started
+
+    from dask.distributed import Client, LocalCluster
+
+    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
+    local = LocalCluster(**options)  # type: ignore[no-untyped-call]
+    client = Client(local)  # type: ignore[no-untyped-call]
+    killed: list[int] = []
+
+    def kill_one(_: object) -> None:
+        if kill and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with local, client:
+        client.run(_load)
+        started = time.perf_counter()
+        model = CausalFormer(device="cpu", cluster=local.scheduler_address, on_epoch=kill_one)
+        model.fit(made.series)
+        return model.graph_, time.perf_counter() - started
+
+
+def _load() -> None:
+    """Load in a worker what a fit needs."""
+    from causalformer.bench.timing import warm_up
+
+    warm_up()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, write ``cluster.md``, and return 1 if a graph differs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--n-series", type=int, default=100)
+    parser.add_argument("--n-slots", type=int, default=1000)
+    options = parser.parse_args(arguments)
+    outcomes = measure(options.n_series, options.n_slots)
+    import pandas as pd
+
+    frame = pd.DataFrame([asdict(outcome) for outcome in outcomes])
+    title = f"# A cluster: N = {options.n_series}, T = {options.n_slots}\n\n"
+    write_text(options.out / "cluster.md", title + markdown(frame))
+    command = ["causalformer.bench.cluster", *sys.argv[1:]]
+    write_environment(options.out / "cluster-environment.json", command)
+    print(frame.to_string(index=False))
+    return 0 if frame["same_graph"].all() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

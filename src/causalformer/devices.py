@@ -33,6 +33,17 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+def has_float64(device: torch.device) -> bool:
+    """Say whether a device computes in double precision; Apple's do not.
+
+    Examples
+    --------
+    >>> has_float64(torch.device("cpu")), has_float64(torch.device("mps"))
+    (True, False)
+    """
+    return device.type != "mps"
+
+
 @contextmanager
 def fast_small_steps(device: torch.device, n_series: int) -> Iterator[None]:
     """Set torch up for many small steps on a CPU, and back again afterwards.

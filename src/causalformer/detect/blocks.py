@@ -81,7 +81,7 @@ def detect(
     most = n_candidates(
         samples.n_observed, samples.max_lag, samples.n_series, settings.max_candidates
     )
-    sources = screen(samples, most, np.asarray(allowed.any(-1)), known.required)
+    sources = screen(samples.to("cpu"), most, np.asarray(allowed.any(-1)), known.required)
     blocks = [
         range(first, min(first + effects_per_block, samples.n_series))
         for first in range(0, samples.n_series, effects_per_block)

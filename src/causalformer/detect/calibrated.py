@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from causalformer.detect.granger import (
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
+from causalformer.devices import has_float64
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channels import ChannelNetwork, masked_source_loss
 from causalformer.training import CheckpointFile, Epoch, History, OneCycle, train
@@ -180,7 +182,12 @@ def gather_evidence(
     allowed: BoolArray,
     n_jobs: int = 1,
 ) -> Evidence:
-    """Test every pair of a network's causes and effects that is allowed at some lag."""
+    """Test every pair of a network's causes and effects that is allowed at some lag.
+
+    The tests need double precision: what an accelerator without it has trained is tested here.
+    """
+    if not has_float64(samples.past.device):
+        model, samples = deepcopy(model).cpu(), samples.to("cpu")
     strength, lag_profile = contributions(model, samples.thinned(_MOST_TO_DESCRIBE).past)
     ridge = settings.ridge_for(samples.n_informed)
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
@@ -248,9 +255,9 @@ def contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, Floa
     for part in past.split(max(1, 4_000_000 // (n_pairs * 4))):
         share, _ = channel_relevance(model, part)  # slot, cause, lag, effect
         whole = share.sum(2)
-        total += whole.sum(0).double().cpu()
-        square += whole.square().sum(0).double().cpu()
-        by_lag += share.square().sum(0).transpose(1, 2).double().cpu()
+        total += whole.sum(0).cpu().double()
+        square += whole.square().sum(0).cpu().double()
+        by_lag += share.square().sum(0).transpose(1, 2).cpu().double()
     mean = total / len(past)
     spread = (square / len(past) - mean**2).clamp(min=0).sqrt()
     return spread.numpy(), (by_lag / len(past)).numpy()

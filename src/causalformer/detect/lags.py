@@ -82,4 +82,4 @@ def _fit_errors(
     gram.diagonal(dim1=1, dim2=2).add_(penalty * n_counted[:, None])
     weights = torch.linalg.solve(gram, (counted @ target).double())
     residual = (target - features @ weights.to(features)) * count
-    return np.asarray((residual.square().sum((1, 2)) / n_counted).double().cpu().numpy())
+    return np.asarray((residual.square().sum((1, 2)) / n_counted).cpu().double().numpy())

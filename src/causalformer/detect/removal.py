@@ -122,7 +122,7 @@ def errors_together(
     n_effects = residual.shape[1]
     products, together = (np.zeros((n_effects, n_effects)) for _ in range(2))
     for k in np.unique(samples.fold):
-        count = samples.observed[torch.from_numpy(samples.fold == k)].double().cpu().numpy()
+        count = samples.observed[torch.from_numpy(samples.fold == k)].cpu().double().numpy()
         counted = count * residual[samples.fold == k]
         products += counted.T @ counted
         together += count.T @ count
@@ -160,7 +160,7 @@ def _errors_of_fold(
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     held_out = samples.fold == k
     readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
-    count = samples.observed[torch.from_numpy(held_out)].double().cpu().numpy()
+    count = samples.observed[torch.from_numpy(held_out)].cpu().double().numpy()
     slot = samples.slot[held_out]
     (residual,) = readout.held_out_residuals(None)
     gain, total = (np.zeros((n_causes, n_effects)) for _ in range(2))
@@ -288,7 +288,7 @@ class _ReadOut:
                 at = slice(done, done := done + len(part.now))
                 for cause, weight, residual in zip(some, weights, residuals, strict=True):
                     residual[at] = part.now - self._predicted(cause, weight.to(part.now), part)
-            yield from (residual.double().cpu().numpy() for residual in residuals)
+            yield from (residual.cpu().double().numpy() for residual in residuals)
 
     def _predicted(
         self, cause: int | None, weights: Float[Tensor, "effect column one"], part: _Part
@@ -303,7 +303,7 @@ class _ReadOut:
         factor = torch.linalg.cholesky(gram)
         weights = torch.cholesky_solve(self.straight_now[..., None], factor)[..., 0]
         errors = [p.now - _read(p.straight, weights.to(p.now)) for p in self.test]
-        return torch.cat(errors).double().cpu().numpy() ** 2
+        return torch.cat(errors).cpu().double().numpy() ** 2
 
     def _weights_without(
         self, causes: Sequence[int | None]

@@ -77,7 +77,7 @@ class Samples:
         """Samples of an effect with all that it hangs on, if gaps fall at random."""
         if self.hidden is None:
             return self.n_observed
-        share = 1.0 - float(self.hidden.double().mean())
+        share = 1.0 - float(self.hidden.cpu().double().mean())
         return max(1, int(self.n_observed * share**_CAUSES))
 
     def pick(self, positions: IntArray) -> "Samples":
@@ -102,6 +102,16 @@ class Samples:
             now=self.now[:, to],
             observed=self.observed[:, to],
             hidden=None if self.hidden is None else self.hidden[:, from_],
+        )
+
+    def to(self, device: torch.device | str) -> "Samples":
+        """Move everything to a device."""
+        return replace(
+            self,
+            past=self.past.to(device),
+            now=self.now.to(device),
+            observed=self.observed.to(device),
+            hidden=None if self.hidden is None else self.hidden.to(device),
         )
 
     def thinned(self, most: int) -> "Samples":
@@ -136,7 +146,7 @@ class Samples:
             return np.ones((len(self), 1))
         share = profile / np.maximum(profile.sum(axis=1, keepdims=True), 1e-300)
         if sources is None:
-            return np.asarray(1.0 - self.hidden[:, cause].double().cpu().numpy() @ share.T)
+            return np.asarray(1.0 - self.hidden[:, cause].cpu().double().numpy() @ share.T)
         hidden = self.hidden[:, sources[:, cause]].cpu().numpy()  # sample, effect, lag
         return np.asarray(1.0 - (hidden * share).sum(axis=-1))
 
@@ -167,14 +177,12 @@ def make_samples(
     slot = slots_with_past(segments, max_lag)
     fold = folds_of_runs(run[slot], n_folds)
     missing = np.isnan(scores)
+    past, now = _at(np.nan_to_num(scores) if missing.any() else scores, slot, max_lag)
     if not missing.any():
-        past, now = _at(scores, slot, max_lag, device)
-        observed = torch.ones_like(now)
-        return Samples(past, now, observed, slot, fold)
-    past, now = _at(np.nan_to_num(scores), slot, max_lag, device)
-    hidden, lacking = _at(missing, slot, max_lag, device)
+        return Samples(past, now, torch.ones_like(now), slot, fold).to(device)
+    hidden, lacking = _at(missing, slot, max_lag)
     past = _filled(past, hidden > 0, past_covariance(scores, segments, max_lag))
-    return Samples(past, now, 1.0 - lacking, slot, fold, hidden > 0)
+    return Samples(past, now, 1.0 - lacking, slot, fold, hidden > 0).to(device)
 
 
 def _filled(
@@ -182,7 +190,7 @@ def _filled(
     hidden: Bool[Tensor, "sample cause lag"],
     covariance: FloatArray,
 ) -> Float[Tensor, "sample cause lag"]:
-    matrix = torch.from_numpy(covariance).to(past.device)
+    matrix = torch.from_numpy(covariance)
     filled = past.clone()
     for part in hidden.flatten(1).any(1).nonzero()[:, 0].split(_PART):
         expected = expected_past(past[part].flatten(1).double(), hidden[part].flatten(1), matrix)
@@ -190,11 +198,9 @@ def _filled(
     return filled
 
 
-def _at(
-    x: FloatArray | BoolArray, slot: IntArray, max_lag: int, device: torch.device | str
-) -> tuple[Tensor, Tensor]:
-    past, now = lagged_samples(torch.tensor(x, dtype=torch.float32, device=device), max_lag)
+def _at(x: FloatArray | BoolArray, slot: IntArray, max_lag: int) -> tuple[Tensor, Tensor]:
+    past, now = lagged_samples(torch.tensor(x, dtype=torch.float32), max_lag)
     if len(slot) == len(now):
         return past, now
-    at = torch.from_numpy(slot - max_lag).to(device)
+    at = torch.from_numpy(slot - max_lag)
     return past[at], now[at]

@@ -125,7 +125,7 @@ def explain_slots(
     batch = min(_BATCH, max(1, _NUMBERS // (model.n_series**2 * n_lags)))
 
     def plain(tensor: Tensor) -> FloatArray:
-        return tensor.double().cpu().numpy()
+        return tensor.cpu().double().numpy()
 
     for first in range(0, len(slots), batch):
         some = slots[first : first + batch]

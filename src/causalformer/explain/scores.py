@@ -44,8 +44,8 @@ def causal_scores(
     tap = torch.zeros(*pair.shape, model.window, dtype=torch.float64)
     for x in windows.split(n_at_once):
         score = _modulated(model, x, settings)
-        pair += score.attention.mean(1).sum(0).double().cpu()
-        tap += score.kernel.mean(1).sum(0).double().cpu()
+        pair += score.attention.mean(1).sum(0).cpu().double()
+        tap += score.kernel.mean(1).sum(0).cpu().double()
     return CausalScores((pair / len(windows)).numpy(), by_lag((tap / len(windows)).numpy()))
 
 
@@ -76,8 +76,8 @@ def _modulated(model: CausalityAwareTransformer, x: Tensor, settings: Settings) 
 def _raw_weights(model: CausalityAwareTransformer, windows: Tensor) -> CausalScores:
     """Read attention and kernels directly: the ablation "w/o interpretation"."""
     attention = torch.stack([model.attention(x).mean(1).sum(0) for x in windows.split(128)])
-    pair = attention.sum(0).double().cpu().numpy() / len(windows)
-    return CausalScores(pair, by_lag(model.kernel.abs().mean(0).double().cpu().numpy()))
+    pair = attention.sum(0).cpu().double().numpy() / len(windows)
+    return CausalScores(pair, by_lag(model.kernel.abs().mean(0).cpu().double().numpy()))
 
 
 def by_lag(tap: NDArray[np.float64]) -> NDArray[np.float64]:

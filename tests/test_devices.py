@@ -1,0 +1,56 @@
+"""What accelerators need, as far as a machine without one can tell."""
+
+import numpy as np
+import pytest
+import torch
+
+from causalformer import CausalFormer
+from causalformer.detect import calibrated
+from causalformer.devices import choose_device, has_float64
+from causalformer.errors import SettingsError
+from causalformer.model.channels import ChannelNetwork, masked_source_loss, side_by_side
+
+SOURCES = torch.tensor([[0, 2], [1, 0], [2, 1]])
+
+
+def networks():
+    yield ChannelNetwork(2, 3, 2, 4)
+    yield ChannelNetwork(2, 3, 2, 4, temperature=1.0)
+    yield side_by_side([ChannelNetwork(2, 3, 2, 4, sources=SOURCES[i : i + 1]) for i in range(3)])
+
+
+@pytest.mark.parametrize("network", list(networks()), ids=["all causes", "attention", "candidates"])
+def test_a_step_stays_on_the_device_of_its_data(network):
+    """The device "meta" computes nothing, but refuses to mix with tensors of another one."""
+    network = network.to("meta")
+    past, now = torch.zeros(5, 3, 2, device="meta"), torch.zeros(5, 3, device="meta")
+    learns = torch.ones(5, 2, 1, device="meta")
+    removed = torch.zeros(5, network.n_causes, device="meta")
+    weight = torch.ones(2, device="meta")
+    masked_source_loss(network, past, now, learns, removed, 0.1, weight).backward()
+    assert network.kernel.grad.device.type == "meta"
+    assert network.channels_of_fold(past, 1).device.type == "meta"
+    assert network.straight(past).device.type == "meta"
+
+
+def test_without_double_precision_the_tests_move_to_the_cpu(monkeypatch):
+    x = np.random.default_rng(0).standard_normal((120, 3))
+    x[1:, 1] += x[:-1, 0]
+    options = {"max_lag": 2, "device": "cpu", "settings": {"max_epochs": 2, "n_channels": 4}}
+    usual = CausalFormer(**options).fit(x)
+    moved = []
+    monkeypatch.setattr(calibrated, "has_float64", lambda device: bool(moved.append(device)))
+    again = CausalFormer(**options).fit(x)
+    assert moved
+    assert again.graph_.edges == usual.graph_.edges
+    assert again.model_ is not None
+
+
+def test_only_apples_devices_lack_double_precision():
+    assert [has_float64(torch.device(name)) for name in ("cpu", "cuda", "mps")] == [1, 1, 0]
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(SettingsError, match="device 'cuda:77' cannot be used here"):
+        choose_device("cuda:77")
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")

@@ -136,8 +136,8 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     weights = 4.0 * n_effects * causes * lags * settings.n_folds * settings.n_channels
     batch = 4.0 * min(slots, 350) * n_effects * settings.n_folds * settings.n_channels
     features = 4.0 * min(NUMBERS, slots * n_effects * columns)
-    grams = 8.0 * n_effects * columns**2
-    training, testing = 6 * weights + 10 * batch, 6 * features + 4 * grams
+    grams = 8.0 * max(n_effects * columns**2, min(NUMBERS, causes * n_effects * columns**2))
+    training, testing = 6 * weights + 10 * batch, 6 * features + 2 * grams
     if together:  # threads share the tests
         return _MAIN + 6 * table + 2 * past + matrices + max(training, n_jobs * testing)
     work = max(training, testing) + 3.0 * past / series * causes * n_effects + past

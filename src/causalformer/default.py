@@ -222,7 +222,9 @@ def fit_default(
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
     scaling = fit_table_scaling(table)
-    scores = replace(table, values=scaling.apply(table))
+    values = scaling.apply(table)
+    values.setflags(write=False)  # the table may keep it without a copy
+    scores = replace(table, values=values)
     choice = _max_lag(options, scores, settings)
     n_samples = len(slots_with_past(table.segments, choice.max_lag))
     if n_samples < _LEAST_SAMPLES:

@@ -92,7 +92,7 @@ def diagnose(
     `scores` and `found` may have the series in another order than `table`.
     """
     removal = found.evidence.removal
-    variance = np.nanvar(scores.values[choice.max_lag :], axis=0)
+    variance = np.array([np.nanvar(column[choice.max_lag :]) for column in scores.values.T])
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
     said = tuple(_warnings(table, scores.select(table.names).values, r2, found, choice))
     for text in said:

@@ -146,7 +146,9 @@ class SeriesTable:
         array([0., 1.])
         """
         at = [self.names.index(name) for name in names]
-        return replace(self, values=self.values[:, at], names=tuple(names))
+        values = np.take(self.values, at, axis=1)
+        values.setflags(write=False)  # it is the table's own: no need to copy it once more
+        return replace(self, values=values, names=tuple(names))
 
     @property
     def segments(self) -> tuple[slice, ...]:

@@ -46,17 +46,22 @@ def has_float64(device: torch.device) -> bool:
 
 @contextmanager
 def fast_small_steps(device: torch.device, n_series: int) -> Iterator[None]:
-    """Set torch up for many small steps on a CPU, and back again afterwards.
+    """Set torch and BLAS up for many small steps on a CPU, and back again afterwards.
 
     Numbers below 1e-38 count as zero (they are ten times slower), and up to `_FEW_SERIES` series
-    are computed by one thread: the steps are so small that a second one costs more than it gives.
+    are computed by one thread: the steps are so small that a second one costs more than it gives,
+    and with one thread rounding is the same wherever the work is done.
     """
+    from threadpoolctl import threadpool_limits
+
     threads = torch.get_num_threads()
     flushed = torch.set_flush_denormal(True)
-    if device.type == "cpu" and n_series <= _FEW_SERIES:
+    few = device.type == "cpu" and n_series <= _FEW_SERIES
+    if few:
         torch.set_num_threads(1)
     try:
-        yield
+        with threadpool_limits(1 if few else None, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(threads)
         if flushed:

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from causalformer.errors import MissingExtraError, SettingsError
+
+if TYPE_CHECKING:
+    from dask.distributed import LocalCluster
 
 _SECONDS_TO_CONNECT = 20
 
@@ -39,15 +43,14 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
     from joblib import cpu_count, parallel_config
 
     try:
-        from dask.distributed import Client, LocalCluster
+        from dask.distributed import Client
     except ImportError:
         raise MissingExtraError(
             f"cluster {cluster!r} needs Dask: pip install 'causalformer[dask]'"
         ) from None
     if cluster == "local":
         n_workers = n_jobs if n_jobs > 0 else max(1, cpu_count() + 1 + n_jobs)
-        options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
-        local = LocalCluster(**options)  # type: ignore[no-untyped-call]
+        local = local_cluster(n_workers)
         client = Client(local)  # type: ignore[no-untyped-call]
         with local, client, parallel_config(backend="dask"):
             yield -1
@@ -61,3 +64,19 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
         ) from error
     with client, parallel_config(backend="dask"):
         yield -1
+
+
+def local_cluster(n_workers: int) -> "LocalCluster":
+    """Start Dask workers on this machine, each a process with one thread.
+
+    Dask tells its workers to give memory back at once. A training takes and frees the same memory
+    thousands of times: with that setting most of its time goes into asking for it again.
+    """
+    import dask
+    from dask.distributed import LocalCluster
+
+    keep = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(2**30))
+    settings = {f"distributed.nanny.pre-spawn-environ.{name}": n for name, n in keep.items()}
+    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
+    with dask.config.set(settings):
+        return LocalCluster(**options)  # type: ignore[no-untyped-call]

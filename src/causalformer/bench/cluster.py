@@ -1,8 +1,8 @@
 """How much a second Dask worker gives, and what losing one costs.
 
-``python -m causalformer.bench.cluster --out benchmarks/scale`` fits 100 series of 1000 slots alone,
-with one and two worker processes, and with two of which one is killed after the first block.
-Workers have loaded the library before the clock starts.
+``python -m causalformer.bench.cluster --out benchmarks/scale`` fits 100 series of 1000 slots in one
+process (which is what joblib makes of a single worker, too), by two worker processes, and by two of
+which one is killed after the first block. Workers have loaded the library before the clock starts.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from causalformer.bench.tables import markdown
 from causalformer.datasets import make_random_system
 from causalformer.files import write_text
 from causalformer.graph import CausalGraph
+from causalformer.parallel import local_cluster
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,10 @@ class Outcome:
 
 def measure(n_series: int, n_slots: int) -> list[Outcome]:
     """Fit the same series in every way."""
-    alone, seconds = _fit(n_series, n_slots, 0)
-    outcomes = [Outcome("none: one process", seconds, float("nan"), True)]
-    one = float("nan")
-    for n_workers, kill in ((1, False), (2, False), (2, True)):
-        graph, seconds = _fit(n_series, n_slots, n_workers, kill=kill)
-        one = seconds if n_workers == 1 else one
-        name = f"{n_workers}, one killed after the first block" if kill else str(n_workers)
+    alone, one = _fit(n_series, n_slots, 0)
+    outcomes = [Outcome("one process", one, 1.0, True)]
+    for name, kill in (("two workers", False), ("two, one killed after the first block", True)):
+        graph, seconds = _fit(n_series, n_slots, 2, kill=kill)
         outcomes.append(Outcome(name, seconds, one / seconds, graph.edges == alone.edges))
     return outcomes
 
@@ -51,14 +49,14 @@ def _fit(
 
     made = make_random_system(n_series, n_slots, n_edges=2 * n_series, random_state=0)
     if not n_workers:
+        _load()
         started = time.perf_counter()
         model = CausalFormer(device="cpu").fit(made.series)
         return model.graph_, time.perf_counter() - started
 
-    from dask.distributed import Client, LocalCluster
+    from dask.distributed import Client
 
-    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
-    local = LocalCluster(**options)  # type: ignore[no-untyped-call]
+    local = local_cluster(n_workers)
     client = Client(local)  # type: ignore[no-untyped-call]
     killed: list[int] = []
 

@@ -10,7 +10,7 @@ from causalformer.config import DetectorSettings
 from causalformer.detect import blocks
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import gather_evidence
-from causalformer.errors import FileFormatError
+from causalformer.errors import FileFormatError, SettingsError
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.explain.local import of_all_series
 from causalformer.knowledge import KnownGraph, PriorKnowledge
@@ -147,6 +147,12 @@ def test_knowledge_is_respected(samples):
     assert evidence.p_value[0, 1] == 1
     assert evidence.lag_profile[1, 2, 1] == 0
     assert np.isinf(evidence.lag_error[1, 2, 1])
+
+
+def test_attention_to_all_series_is_refused_where_there_are_candidates_only(samples):
+    settings = TINY.model_copy(update={"attention": True})
+    with pytest.raises(SettingsError, match="raise screen_above"):
+        detect(samples, settings, ANYTHING, random_state=0)
 
 
 def test_progress_ends_with_the_last_epoch(samples):

@@ -29,6 +29,7 @@ from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
 from causalformer.detect.screening import n_candidates, screen
 from causalformer.devices import fast_small_steps
+from causalformer.errors import SettingsError
 from causalformer.knowledge import KnownGraph
 from causalformer.model.channels import ChannelNetwork, side_by_side
 from causalformer.training import CheckpointFile, Epoch, History
@@ -77,6 +78,11 @@ def detect(
             n_jobs=n_jobs,
             checkpoint=checkpoint,
             on_epoch=on_epoch,
+        )
+    if settings.attention:
+        raise SettingsError(
+            f"attention looks at all series, but {samples.n_series} are more than screen_above "
+            f"({settings.screen_above}): leave attention out, or raise screen_above"
         )
     most = n_candidates(
         samples.n_observed, samples.max_lag, samples.n_series, settings.max_candidates

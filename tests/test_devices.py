@@ -8,7 +8,8 @@ from causalformer import CausalFormer
 from causalformer.detect import calibrated
 from causalformer.devices import choose_device, has_float64
 from causalformer.errors import SettingsError
-from causalformer.model.channels import ChannelNetwork, masked_source_loss, side_by_side
+from causalformer.model.channel_loss import masked_source_loss
+from causalformer.model.channels import ChannelNetwork, side_by_side
 
 SOURCES = torch.tensor([[0, 2], [1, 0], [2, 1]])
 

@@ -30,7 +30,9 @@ from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
 from causalformer.devices import has_float64
 from causalformer.explain.channel_relevance import channel_relevance
-from causalformer.model.channels import ChannelNetwork, masked_source_loss
+from causalformer.model.channel_loss import masked_source_loss
+from causalformer.model.channels import ChannelNetwork
+from causalformer.parallel import threads
 from causalformer.training import CheckpointFile, Epoch, History, OneCycle, train
 
 FloatArray = NDArray[np.float64]
@@ -111,10 +113,14 @@ def train_network(
     settings: DetectorSettings,
     allowed: BoolArray,
     generator: torch.Generator,
+    n_jobs: int = 1,
     on_epoch: Callable[[Epoch], object] | None = None,
     checkpoint: CheckpointFile | None = None,
 ) -> History:
-    """Train the networks of all folds at once, in place, with causes removed at random."""
+    """Train the networks of all folds at once, in place, with causes removed at random.
+
+    `n_jobs` threads share the folds.
+    """
     past, now = samples.past, samples.now
     if not allowed.all():
         model.allow(torch.from_numpy(allowed).to(past.device))
@@ -131,22 +137,30 @@ def train_network(
         removed = torch.zeros(len(slots), model.n_causes)
         removed[torch.arange(len(slots)), which] = missing.float()
         return masked_source_loss(
-            network, past[slots], now[slots], learns[slots], removed.to(past), ridge, lag_weight
+            network,
+            past[slots],
+            now[slots],
+            learns[slots],
+            removed.to(past),
+            ridge,
+            lag_weight,
+            share,
         )
 
     n_learned = len(samples) * (settings.n_folds - 1) // settings.n_folds
     batch_size = min(256, max(32, n_learned // 4)) * settings.n_folds // (settings.n_folds - 1)
-    return train(
-        model,
-        torch.arange(len(samples), device=past.device),
-        TimeSplit(train=(0, len(samples)), validation=(len(samples), len(samples))),
-        loss,
-        OneCycle(settings.learning_rate, batch_size, settings.max_epochs),
-        generator,
-        most_per_epoch=_MOST_PER_EPOCH,
-        on_epoch=on_epoch,
-        checkpoint=checkpoint,
-    )
+    with threads(n_jobs if past.device.type == "cpu" else 1, settings.n_folds) as share:
+        return train(
+            model,
+            torch.arange(len(samples), device=past.device),
+            TimeSplit(train=(0, len(samples)), validation=(len(samples), len(samples))),
+            loss,
+            OneCycle(settings.learning_rate, batch_size, settings.max_epochs),
+            generator,
+            most_per_epoch=_MOST_PER_EPOCH,
+            on_epoch=on_epoch,
+            checkpoint=checkpoint,
+        )
 
 
 def detect_together(
@@ -166,7 +180,9 @@ def detect_together(
     generator = torch.Generator().manual_seed(random_state)
     model = new_network(samples.n_series, samples.max_lag, settings, generator)
     model = model.to(samples.past.device)
-    history = train_network(model, samples, settings, allowed, generator, on_epoch, checkpoint)
+    history = train_network(
+        model, samples, settings, allowed, generator, n_jobs, on_epoch, checkpoint
+    )
     return model, history, gather_evidence(model, samples, settings, allowed, n_jobs)
 
 

@@ -7,7 +7,6 @@ network's own answer for an absent cause is under-trained and invents edges.
 """
 
 import functools
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from torch import Tensor
 from causalformer.detect.samples import Samples
 from causalformer.errors import SettingsError
 from causalformer.model.channels import ChannelNetwork
+from causalformer.parallel import threads
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -88,12 +88,12 @@ def removal_errors(
     what the cause means to the effect by the `profile`, ``[cause, effect, lag - 1]``. Folds are
     shared among `n_jobs` threads; the result does not depend on it.
     """
-    from joblib import Parallel, delayed
 
-    parts = Parallel(n_jobs, require="sharedmem")(
-        delayed(_errors_of_fold)(model, k, samples, ridge, lag_weight, allowed, profile)
-        for k in range(model.n_folds)
-    )
+    def of_fold(k: int) -> _FoldErrors:
+        return _errors_of_fold(model, k, samples, ridge, lag_weight, allowed, profile)
+
+    with threads(n_jobs, model.n_folds) as share:
+        parts = list(share(of_fold, range(model.n_folds)))
     residual = np.empty(samples.now.shape, dtype=np.float32)
     for k, part in enumerate(parts):
         residual[samples.fold == k] = part.residual
@@ -154,8 +154,6 @@ def _errors_of_fold(
     allowed: BoolArray,
     profile: FloatArray,
 ) -> _FoldErrors:
-    if threading.current_thread() is not threading.main_thread():
-        torch.set_flush_denormal(True)  # as `fast_small_steps` has it in the main thread
     n_causes, n_effects = model.n_causes, model.n_effects
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     held_out = samples.fold == k

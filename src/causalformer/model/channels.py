@@ -120,7 +120,7 @@ class ChannelNetwork(nn.Module):
         self, past: Float[Tensor, "b series lag"], removed: Float[Tensor, "b cause"] | None = None
     ) -> Float[Tensor, "b fold effect channel"]:
         """Convolve the causes with their kernels; a removed cause adds what stands for absence."""
-        return self._channels(_without(self.inputs(past), removed), removed)
+        return self._channels(without(self.inputs(past), removed), removed)
 
     def channels_of_fold(
         self, past: Float[Tensor, "b series lag"], k: int
@@ -140,7 +140,7 @@ class ChannelNetwork(nn.Module):
         self, past: Float[Tensor, "b series lag"], removed: Float[Tensor, "b cause"] | None = None
     ) -> Float[Tensor, "b fold effect"]:
         """Predict the next slot of every effect, by every fold."""
-        inputs = _without(self.inputs(past), removed)
+        inputs = without(self.inputs(past), removed)
         bent = (nn.functional.silu(self._channels(inputs, removed)) * self.mix).sum(-1)
         if self.sources is None:
             straight = (inputs.flatten(1) @ self.skip.flatten(2).flatten(0, 1)).view_as(bent)
@@ -209,26 +209,8 @@ def side_by_side(networks: Sequence[ChannelNetwork]) -> ChannelNetwork:
     return network
 
 
-def _without(
+def without(
     inputs: Float[Tensor, "*effect b cause lag"], removed: Float[Tensor, "b cause"] | None
 ) -> Float[Tensor, "*effect b cause lag"]:
+    """Put zero where a cause is removed."""
     return inputs if removed is None else inputs * (1 - removed)[..., None]
-
-
-def masked_source_loss(
-    model: ChannelNetwork,
-    past: Float[Tensor, "b series lag"],
-    now: Float[Tensor, "b effect"],
-    learns: Float[Tensor, "b fold #effect"],
-    removed: Float[Tensor, "b cause"],
-    ridge: float,
-    lag_weight: Float[Tensor, " lag"],
-) -> Float[Tensor, ""]:
-    """Squared error of every fold on its own training slots, plus the penalty.
-
-    In part of the samples one cause is removed, so that one network learns to predict with and
-    without each of them. `learns` is one where a fold may learn an effect from a slot, else zero.
-    """
-    error = (model(past, removed) - now[:, None]).square()  # b, fold, effect
-    mean = (error * learns).sum(0) / learns.sum(0).clamp(min=1)
-    return torch.add(mean.sum(), ridge * model.penalty(lag_weight))

@@ -7,6 +7,7 @@ from torch import nn
 from causalformer.data.windows import TimeSplit, sliding_windows, split_by_time
 from causalformer.errors import FileFormatError, SettingsError
 from causalformer.training import CheckpointFile, OneCycle, TrainingPlan, train
+from fresh_interpreter import loaded_by
 
 PLAN = TrainingPlan(
     learning_rate=0.05, decay_every=4, decay_factor=0.5, batch_size=8, max_epochs=12, patience=100
@@ -172,6 +173,32 @@ class TestOneCycle:
         resumed, history = self.run(checkpoint=CheckpointFile(path, "x"))
         assert len(history.epochs) == 9
         assert torch.equal(weights_of(resumed), weights_of(self.run()[0]))
+
+
+class TestAdam:
+    def test_it_steps_as_torchs_own(self):
+        ours, torchs = (
+            run(optimizer=None)[0],
+            self.trained_by(lambda p: torch.optim.Adam(p, 0.05, amsgrad=True, fused=True)),
+        )
+        assert torch.equal(weights_of(ours), weights_of(torchs))
+
+    def trained_by(self, make):
+        model, generator = fresh()
+        optimizer = make(model.parameters())
+        train(model, WINDOWS, SPLIT, linear_loss, PLAN, generator, optimizer=optimizer)
+        return model
+
+    def test_a_fit_does_not_load_torchs_compiler(self, tmp_path):
+        path = str(tmp_path / "state")
+        loaded = loaded_by(
+            "import warnings; warnings.simplefilter('ignore')\n"
+            "import numpy as np; from causalformer import CausalFormer\n"
+            f"model = CausalFormer(settings={{'max_epochs': 2}}, checkpoint={path!r})\n"
+            "model.fit(np.random.default_rng(0).standard_normal((60, 2)))"
+        )
+        assert "torch" in loaded
+        assert "torch._dynamo" not in loaded
 
 
 class TestCheckpoint:

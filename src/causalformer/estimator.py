@@ -66,8 +66,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     stability : int
         Refits on block-bootstrap samples; each edge then carries the share that found it, too.
     n_jobs : int
-        Processes (-1: one per core) for the refits and, above 64 series, for blocks of effects;
-        with fewer series, threads for the tests. The result does not depend on it.
+        Processes (-1: one per core) for the refits and, above 20 series, for blocks of effects;
+        with fewer series, threads for the folds. The result does not depend on it.
     cluster : str, optional
         A Dask cluster in place of processes: ``"local"``, or the address of a scheduler such as
         ``"tcp://10.0.0.5:8786"``; see `causalformer.parallel.workers`.

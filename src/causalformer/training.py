@@ -1,5 +1,6 @@
 """The one training loop, used by every network in the project."""
 
+import inspect
 import math
 import time
 from collections.abc import Callable
@@ -181,6 +182,19 @@ class CheckpointFile:
         return min(self.every_seconds, 50 * cost)
 
 
+class Adam(torch.optim.Adam):
+    """Adam as torch has it, without loading torch's compiler: that takes longer than small fits.
+
+    Torch wraps these methods so that its compiler leaves them alone, and imports it to say so.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Adam.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.Adam.load_state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
 def train(
     model: Network,
     windows: Tensor,
@@ -227,7 +241,7 @@ def train(
     -------
     History
     """
-    optimizer = optimizer or torch.optim.Adam(
+    optimizer = optimizer or Adam(
         model.parameters(), lr=plan.rate_at(0), amsgrad=True, fused=_can_fuse(model)
     )
     state = _begin(model, optimizer, generator, checkpoint)

@@ -16,7 +16,6 @@ from causalformer.bench.processes import measured
 from causalformer.bench.result_file import Row, as_row
 from causalformer.bench.runner import DataFile, Job
 from causalformer.bench.sst import netcdf_files
-from causalformer.bench.timing import one_thread
 from causalformer.config import DEFAULT
 from causalformer.data import read_series
 from causalformer.data.regions import sea_series
@@ -41,7 +40,6 @@ PEERS: Final[Mapping[int, int]] = MappingProxyType({20: 3, 50: 3})
 
 _CAUSES = 2  # per effect, besides itself
 _FIRST_SEED = 60_000  # far from the seeds that settings were chosen on
-_FEW_SERIES = 64  # up to which peers compute on one thread
 _ALL_PAIRS = 100_000  # series up to which nothing is screened
 _RIVAL_TIMES = 10.0  # as long as the default at most
 _LEAST_LIMIT = 60.0  # seconds that everybody has
@@ -210,12 +208,7 @@ def prepared_fit(method: Method, seed: int | None, data: Stored) -> Callable[[],
         model.fit(read_series(data.path, names=data.names))
         return model.graph_, model.edge_scores_
 
-    def fit_peer() -> tuple[CausalGraph, Any]:
-        with one_thread():
-            return fit()
-
-    # as the default does by itself: so small steps only wait for a second thread
-    return fit_peer if method.preset is None and len(data.names) <= _FEW_SERIES else fit
+    return fit
 
 
 def limit_for(job: Job, seconds_of_default: float | None, time_limit: float) -> float:

@@ -87,7 +87,7 @@ class _Loss(torch.autograd.Function):
             counts = counts.flatten(1)
             if n_together == 1 and now.device.type in PICKS_SAMPLES:
                 rows = counts.any(1).nonzero()[:, 0]
-                some, target, counts = inputs[..., rows, :], now[rows], counts[rows]
+                some, target, counts = inputs.index_select(-2, rows), now[rows], counts[rows]
             return _one_fold(
                 some, target, counts, shrink, _at(weights, folds), _at(gradients, folds)
             )
@@ -131,7 +131,7 @@ def _one_fold(
         straight = lags @ skip
     else:
         summed = (inputs @ whole.transpose(0, 1)).transpose(0, 1)
-        straight = (lags @ skip.T[..., None])[..., 0].T
+        straight = (lags * skip.T[:, None]).sum(-1).T
     bent = nn.functional.silu(summed)  # b, effect, channel
     wrong = (bent * mix).sum(-1) + straight + offset - now
     slope = wrong * counts / counts.sum(0).clamp(min=1)
@@ -149,7 +149,7 @@ def _one_fold(
         d_straight = lags.T @ slope
     else:
         d_whole = (inputs.mT @ d_summed.transpose(0, 1)).transpose(0, 1)
-        d_straight = (lags.mT @ slope.T[..., None])[..., 0].T
+        d_straight = (lags * slope.T[..., None]).sum(1).T
     d_whole = torch.addcmul(d_whole, shrink[:, None, None], whole, value=2.0)
     d_kernel.copy_(d_whole[:n_lags].view_as(kernel))
     d_absent.copy_(d_whole[n_lags:-1])

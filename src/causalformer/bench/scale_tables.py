@@ -57,8 +57,8 @@ GROWTH_LIMITS: Final = {"N": 1.3, "T": 1.1}
 NOTE: Final = (
     "Every fit ran in a process of its own on two cores, from an NPY file to the graph; the start "
     "of the interpreter and a first fit to 120 slots of noise, which loads the libraries, do not "
-    "count. The default may use two threads or processes, peers compute on two threads. Peak memory is the sum of the peaks of "
-    "the process and of all that it started, libraries included. "
+    "count. The default may use two threads or processes, peers compute on two threads. Peak "
+    "memory is the sum of the peaks of the process and of all that it started, with libraries. "
     "Systems have two causes per effect on average, lags up to 3 and all self-loops: F1 counts "
     "those, the method self-loops shows what they are worth, and figures off the diagonal leave "
     "them out. The linear methods and PCMCI are told the largest lag of the systems (3), the "

@@ -12,7 +12,7 @@ ROOT = Path(causalformer.__file__).parent
 # errors and small helpers, then read -> prepare -> model -> train -> explain -> detect -> use
 LAYERS = [
     {"errors", "_version"},
-    {"files", "names", "arrays", "notebook"},
+    {"files", "names", "arrays", "scratch", "notebook"},
     {"progress"},
     {"formats"},
     {"graph", "config"},

@@ -26,8 +26,8 @@ from causalformer.detect.calibrated import new_network
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
-from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
-from causalformer.detect.memory import Size, memory_limit, plan_memory
+from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
+from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
 from causalformer.detect.samples import make_samples
 from causalformer.detect.screening import LEAST_CANDIDATES
 from causalformer.detect.stability import edge_frequency
@@ -46,6 +46,7 @@ Instantaneous = bool | Literal["auto"]
 
 _LEAST_SLOTS = 20
 _LEAST_SAMPLES = 10
+_MOST_QUANTILES = 2**17  # of a series that a model file keeps
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class DefaultFit:
     def stored(self) -> dict[str, Any]:
         """Give the parts that `StoredModel` keeps."""
         arrays: dict[str, NDArray[Any]] = {
-            "scaling.ordered": self.scaling.normal.ordered,
+            "scaling.ordered": self.scaling.normal.thinned(_MOST_QUANTILES).ordered,
             "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
             "order": np.array(self.order, dtype=np.float64),
         }
@@ -219,6 +220,7 @@ def fit_default(
             f"{table.source} has {table.n_slots} rows; fewer than {_LEAST_SLOTS} cannot be tested "
             "out of sample: give more rows"
         )
+    expected_plan(table, options, settings)
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
     scaling = fit_table_scaling(table)
@@ -287,7 +289,7 @@ def fit_default(
         "n_slots": table.n_slots,
         "n_recordings": len(table.recordings()),
         "n_segments": len(table.segments),
-        "missing_share": round(float(table.missing.mean()), 6),
+        "missing_share": round(float(table.n_missing.mean() / table.n_slots), 6),
         "max_lag_used": choice.max_lag,
         "max_lag_reason": choice.reason,
         "warnings": list(diagnostics.warnings),
@@ -307,6 +309,15 @@ def fit_default(
     )
 
 
+def expected_plan(
+    table: SeriesTable, options: DefaultOptions, settings: DetectorSettings
+) -> MemoryPlan:
+    """Plan the memory of a fit before anything is computed; raise an error if it cannot fit."""
+    longest = LONGEST if options.max_lag == "auto" else int(options.max_lag)
+    size = Size(table.n_slots, table.n_series, longest)
+    return plan_memory(size, settings, options.n_jobs, options.max_memory)
+
+
 def canonical_order(table: SeriesTable) -> tuple[int, ...]:
     """Put the series in an order that follows from their ranks alone.
 
@@ -320,8 +331,10 @@ def canonical_order(table: SeriesTable) -> tuple[int, ...]:
     >>> [[t.names[i] for i in canonical_order(t)] for t in (ab, ba)]
     [['b', 'a'], ['b', 'a']]
     """
-    scores = fit_normal_scores(table.values).apply(table.values)
-    digests = [hashlib.sha256(column.tobytes()).digest() for column in scores.T]
+    digests = []
+    for i in range(table.n_series):
+        column = table.values[:, i : i + 1]
+        digests.append(hashlib.sha256(fit_normal_scores(column).apply(column).data).digest())
     return tuple(sorted(range(table.n_series), key=digests.__getitem__))
 
 
@@ -330,7 +343,7 @@ def _max_lag(options: DefaultOptions, scores: SeriesTable, settings: DetectorSet
         choice = suggest_max_lag(np.nan_to_num(scores.values), scores.segments)
     else:
         choice = LagChoice(int(options.max_lag), "chosen by the user")
-    n_observed = int((~scores.missing).sum(axis=0).mean())
+    n_observed = int(scores.n_slots - scores.n_missing.mean())
     n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
     screened = scores.n_series > settings.screen_above
     n_causes = LEAST_CANDIDATES if screened else scores.n_series

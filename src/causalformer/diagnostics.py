@@ -102,7 +102,7 @@ def diagnose(
         names=table.names,
         r2=r2[at],
         better_than_linear=removal.better_than_linear[at],
-        observed=1.0 - table.missing.mean(axis=0),
+        observed=1.0 - table.n_missing / table.n_slots,
         counted=np.diag(removal.n_together)[at],
         max_lag=choice.max_lag,
         max_lag_reason=choice.reason,
@@ -129,10 +129,12 @@ def _warnings(
     said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
     levels = _levels(table)
     said += levels
-    halves = scores[: n_slots // 2], scores[n_slots // 2 :]
-    means = [np.nansum(half, axis=0) / (~np.isnan(half)).sum(axis=0).clip(1) for half in halves]
-    shift = np.abs(means[0] - means[1])
-    moved = [name for name, s in zip(table.names, shift, strict=True) if s > _SHIFT]
+    halves = slice(0, n_slots // 2), slice(n_slots // 2, n_slots)
+    moved = [
+        name
+        for name, x in zip(table.names, scores.T, strict=True)
+        if abs(_mean(x[halves[0]]) - _mean(x[halves[1]])) > _SHIFT
+    ]
     if moved and not levels:
         said.append(
             f"the level of {listed(moved)} differs between the first and the second half: the "
@@ -149,6 +151,11 @@ def _warnings(
             "common drivers are likely; read weak edges with care"
         )
     return said
+
+
+def _mean(x: FloatArray) -> float:
+    """Mean of what was observed; 0 if nothing was."""
+    return float(np.nansum(x) / max(1, (~np.isnan(x)).sum()))
 
 
 def _levels(table: SeriesTable) -> list[str]:

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from causalformer._version import __version__
 from causalformer.arrays import is_whole
-from causalformer.config import DEFAULT, DetectorSettings, resolve_settings
+from causalformer.config import DEFAULT, DetectorSettings, Settings, resolve_settings
 from causalformer.data import SeriesTable, read_series
 from causalformer.data.imputation import Missing, impute
 from causalformer.data.windows import slots_with_past
-from causalformer.default import DefaultFit, DefaultOptions, fit_default
-from causalformer.detect.memory import MemoryPlan, Size, plan_memory
+from causalformer.default import DefaultFit, DefaultOptions, expected_plan, fit_default
+from causalformer.detect.memory import MemoryPlan, memory_limit
 from causalformer.devices import choose_device
 from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation
@@ -30,10 +30,12 @@ from causalformer.model_files import StoredModel, load_model, save_model
 from causalformer.paper import PaperFit, fit_paper
 from causalformer.parallel import workers
 from causalformer.progress import TrainingProgress
+from causalformer.scratch import memory_limited
 from causalformer.training import CheckpointFile, Epoch
 
 if TYPE_CHECKING:
     import pandas as pd
+    import torch
     from matplotlib.axes import Axes
 
     from causalformer.each import EachRecording
@@ -184,7 +186,18 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         settings = resolve_settings(self.preset, self.settings)
         device = choose_device(self.device)
         options = self._options()
-        table = impute(read_series(X, group=group), self.missing)
+        with memory_limited(memory_limit(self.max_memory)):
+            table = impute(read_series(X, group=group), self.missing)
+            self._fit_table(table, settings, options, device)
+        return self
+
+    def _fit_table(
+        self,
+        table: SeriesTable,
+        settings: Settings | DetectorSettings,
+        options: DefaultOptions,
+        device: "torch.device",
+    ) -> None:
         common: dict[str, Any] = {
             "random_state": _plain(self.random_state),
             "device": device,
@@ -210,7 +223,6 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
                     self._keep(fit_default(table, options, settings, **common), table)
             else:
                 self._keep(fit_paper(table, settings, options.knowledge, **common), table)
-        return self
 
     def memory_plan(self, X: Any, *, group: str | None = None) -> MemoryPlan | None:
         """Say what a fit would take, before it starts; None with a preset of the paper.
@@ -231,9 +243,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         if not isinstance(settings, DetectorSettings):
             return None
         options, table = self._options(), read_series(X, group=group)
-        max_lag = 10 if options.max_lag == "auto" else options.max_lag
-        size = Size(table.n_slots, table.n_series, max_lag)
-        return plan_memory(size, settings, options.n_jobs, options.max_memory)
+        return expected_plan(table, options, settings)
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.
@@ -490,7 +500,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         shape = [table.names, table.values.shape, table.starts, table.runs]
         facts = [__version__, settings, self._parameters(), *shape]
         digest = hashlib.sha256(json.dumps(facts, default=str).encode())
-        digest.update(np.ascontiguousarray(table.values).tobytes())
+        digest.update(table.values.data)
         return CheckpointFile(Path(self.checkpoint), digest.hexdigest())
 
 

@@ -52,7 +52,7 @@ def test_more_of_anything_takes_more(field):
 
 
 def test_what_cannot_fit_is_refused_with_what_would():
-    size, limit = Size(1_000_000, 100, 8), 3e9
+    size, limit = Size(10_000_000, 100, 8), 3e9
     with pytest.raises(SettingsError, match=r"take about .* GB") as caught:
         plan_memory(size, DEFAULT, 1, limit)
     words = str(caught.value).replace(";", " ").split()

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from causalformer import scratch
 from causalformer.data.columns import MISSING_MARKS, RawColumns
 from causalformer.data.series import AnyArray, SeriesTable
 from causalformer.data.time_axis import AUTO, TimeColumn, find_time
@@ -44,9 +45,14 @@ def table_from_columns(
             "give one per series"
         )
     check_names(names, raw.source)
-    values = np.empty((_n_slots(raw), len(kept)))
-    for target, i in enumerate(kept):
-        values[:, target] = _numbers(raw.names[i] or f"x{i}", raw.cells[i], raw.source)
+    n_slots = _n_slots(raw)
+    values = scratch.empty((n_slots, len(kept)))
+    plain = all(raw.cells[i].dtype.kind in "fiub" for i in kept)
+    # a file of rows is read once, not once for every column
+    for rows in scratch.parts(n_slots, len(kept)) if plain else [slice(n_slots)]:
+        for target, i in enumerate(kept):
+            cells = raw.cells[i][rows]
+            values[rows, target] = _numbers(raw.names[i] or f"x{i}", cells, raw.source)
     values.setflags(write=False)
     return SeriesTable(values, tuple(map(str, names)), time, raw.source)
 

@@ -4,6 +4,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from causalformer.errors import DataWarning
 from causalformer.names import listed
+from causalformer.scratch import n_missing
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -80,7 +82,6 @@ def inspect(
     """
     from threadpoolctl import threadpool_limits
 
-    missing = np.isnan(values)
     varies = _varies(values, segments)
     different = varies.copy()
     for copies in _copies(values, varies):
@@ -89,7 +90,7 @@ def inspect(
         return (
             *idle_columns(values, names, segments),
             *_collinear(values, names, np.flatnonzero(different)),
-            *_missing(missing, names),
+            *_missing(n_missing(values) / max(1, len(values)), names),
             *_categorical(values, names, varies),
             *_not_stationary(values, names, segments),
         )
@@ -107,7 +108,7 @@ def idle_columns(
     """
     found = []
     varies = _varies(values, segments)
-    constant = ~varies & ~np.isnan(values).all(axis=0)
+    constant = ~varies & (n_missing(values) < len(values))
     if constant.any():
         columns = _named(names, constant)
         within = " within every segment" if len(segments) > 1 else ""
@@ -170,7 +171,7 @@ def _copies(values: FloatArray, columns: BoolArray) -> list[IntArray]:
     """Group the columns that are the same to the last bit, missing values included."""
     alike = defaultdict(list)
     for i in np.flatnonzero(columns):
-        alike[(values[:, i] + 0.0).tobytes()].append(i)  # -0.0 + 0.0 is 0.0
+        alike[sha256((values[:, i] + 0.0).data).digest()].append(i)  # -0.0 + 0.0 is 0.0
     return [np.array(group) for group in alike.values() if len(group) > 1]
 
 
@@ -251,8 +252,7 @@ def _dependent_groups(x: FloatArray) -> list[tuple[IntArray, int]]:
     return [(order[group], int((group >= rank).sum())) for group in groups]
 
 
-def _missing(missing: BoolArray, names: Sequence[str]) -> Iterator[Finding]:
-    share = missing.mean(axis=0)
+def _missing(share: FloatArray, names: Sequence[str]) -> Iterator[Finding]:
     mostly = share > _MOSTLY
     some = (share > 0) & ~mostly
     if mostly.any():
@@ -278,8 +278,8 @@ def _shares(names: Sequence[str], share: FloatArray, columns: BoolArray) -> str:
 
 def _categorical(values: FloatArray, names: Sequence[str], varies: BoolArray) -> Iterator[Finding]:
     """Find columns of few distinct values that come back again and again."""
-    n_distinct = 1 + (np.diff(np.sort(values, axis=0), axis=0) > 0).sum(axis=0)
-    n_observed = (~np.isnan(values)).sum(axis=0)
+    n_distinct = np.array([1 + (np.diff(np.sort(column)) > 0).sum() for column in values.T])
+    n_observed = len(values) - n_missing(values)
     few = varies & (n_distinct <= _FEW_VALUES) & (n_observed >= _REPEATS * n_distinct)
     if few.any():
         counts = zip(_named(names, few), n_distinct[few], strict=True)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from causalformer import scratch
 from causalformer.data.columns import RawColumns
 from causalformer.data.conversion import table_from_columns
 from causalformer.data.csv_files import read_text_columns
@@ -173,9 +174,26 @@ def _from_binary(path: Path, reader: Callable[[Path], Read]) -> Read:
 
 
 def _from_parquet(path: Path) -> RawColumns:
+    """Read a table; what is large for the memory comes column by column and goes to disk."""
     import pandas as pd
+    from pyarrow.parquet import ParquetFile
 
-    return replace(_from_pandas(pd.read_parquet(path, engine="pyarrow")), source=str(path))
+    with ParquetFile(path) as file:
+        n_rows, names = file.metadata.num_rows, file.schema_arrow.names
+    if not scratch.is_large(8 * n_rows * len(names)):
+        return replace(_from_pandas(pd.read_parquet(path, engine="pyarrow")), source=str(path))
+    wide = scratch.empty((len(names), n_rows))
+    labels: tuple[str, ...] = ()
+    cells: tuple[AnyArray, ...] = ()
+    for name, room in zip(names, wide, strict=True):
+        raw = _from_pandas(pd.read_parquet(path, engine="pyarrow", columns=[name]))
+        for label, column in zip(raw.names, raw.cells, strict=True):  # none for an index
+            labels += (label,)
+            if column.dtype.kind in "fiub":
+                room[:] = column
+                column = room
+            cells += (column,)
+    return RawColumns(labels, cells, str(path), raw.index)
 
 
 def _from_numpy(path: Path) -> RawColumns | dict[str, Any]:

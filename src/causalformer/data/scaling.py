@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer import scratch
 from causalformer.data.series import SeriesTable
 
 LEAST_TO_LEVEL = 20  # slots; the mean of fewer is too uncertain to be taken off
@@ -113,13 +114,16 @@ class NormalScores:
         """
         from scipy.special import ndtri
 
-        share = np.empty_like(x, dtype=np.float64)
+        scores = scratch.empty(x.shape)
         for i, column in enumerate(self._columns()):
-            below = np.searchsorted(column, x[:, i], side="left")
-            up_to = np.searchsorted(column, x[:, i], side="right")
+            order = np.argsort(x[:, i])  # to look long series up in order is ten times faster
+            wanted = x[order, i]
+            below = np.searchsorted(column, wanted, side="left")
+            up_to = np.searchsorted(column, wanted, side="right")
             least = 0.5 / len(column)
-            share[:, i] = np.clip((below + up_to) * least, least, 1 - least)
-        return np.where(np.isnan(x), np.nan, ndtri(share))
+            share = np.clip((below + up_to) * least, least, 1 - least)
+            scores[order, i] = np.where(np.isnan(wanted), np.nan, ndtri(share))
+        return scores
 
     def undo(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bring scores ``[..., series]`` back to the units of the data."""
@@ -133,13 +137,23 @@ class NormalScores:
         return np.stack(undone, -1)
 
     def _columns(self) -> list[NDArray[np.float64]]:
-        n_observed = (~np.isnan(self.ordered)).sum(axis=0)
+        n_observed = len(self.ordered) - scratch.n_missing(self.ordered)
         return [column[:n] for column, n in zip(self.ordered.T, n_observed, strict=True)]
+
+    def thinned(self, most: int) -> "NormalScores":
+        """Keep so many values of each series at most, evenly over their ranks."""
+        if len(self.ordered) <= most or scratch.n_missing(self.ordered).any():
+            return self
+        at = np.linspace(0, len(self.ordered) - 1, most).round().astype(np.int64)
+        return NormalScores(self.ordered[at])
 
 
 def fit_normal_scores(x: NDArray[np.float64]) -> NormalScores:
     """Learn the ranks of ``x[slot, series]``."""
-    return NormalScores(np.sort(x, axis=0))
+    ordered = scratch.empty(x.shape[::-1]).T  # column by column
+    for i, column in enumerate(x.T):
+        ordered[:, i] = np.sort(column)
+    return NormalScores(ordered)
 
 
 @dataclass(frozen=True, eq=False)

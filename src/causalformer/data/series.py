@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from causalformer import scratch
 from causalformer.data.quality import idle_columns, warn_of
 from causalformer.errors import DataError
 from causalformer.names import check_names, listed
@@ -53,7 +54,8 @@ class SeriesTable:
     runs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        values = _frozen(np.asarray(self.values, dtype=np.float64))
+        mapped = isinstance(self.values, np.memmap) and self.values.dtype == np.float64
+        values = _frozen(self.values if mapped else np.asarray(self.values, dtype=np.float64))
         if values.ndim != 2:
             raise DataError(f"values need the shape (slot, series); they have {values.ndim} axes")
         object.__setattr__(self, "values", values)
@@ -146,7 +148,9 @@ class SeriesTable:
         array([0., 1.])
         """
         at = [self.names.index(name) for name in names]
-        values = np.take(self.values, at, axis=1)
+        values = scratch.empty((self.n_slots, len(at)))
+        for rows in scratch.parts(*self.values.shape):
+            np.take(self.values[rows], at, axis=1, out=values[rows])
         values.setflags(write=False)  # it is the table's own: no need to copy it once more
         return replace(self, values=values, names=tuple(names))
 
@@ -183,6 +187,11 @@ class SeriesTable:
         return found
 
     @property
+    def n_missing(self) -> npt.NDArray[np.int64]:
+        """How many values of each series are missing."""
+        return scratch.n_missing(self.values)
+
+    @property
     def missing(self) -> npt.NDArray[np.bool_]:
         """Where a value is missing, ``[slot, series]``."""
         return np.isnan(self.values)
@@ -191,7 +200,8 @@ class SeriesTable:
 def _frozen(array: AnyArray) -> AnyArray:
     """Return `array` itself if nobody can change it any more, else a read-only copy."""
     flags = array.flags
-    if flags.writeable or not flags.owndata or not flags.c_contiguous:
+    alone = flags.owndata or isinstance(array, np.memmap)  # a file is read, not copied
+    if flags.writeable or not alone or not flags.c_contiguous:
         array = np.array(array, order="C")
         array.setflags(write=False)
     return array
@@ -258,21 +268,22 @@ def check_usable(
 
 def _refuse_values(table: SeriesTable, *, missing_ok: bool) -> None:
     """Refuse infinite values, series without values, and missing ones unless they are allowed."""
-    empty = table.missing.all(axis=0)
+    empty = table.n_missing == table.n_slots
     if empty.any():
         named = listed(repr(table.names[i]) for i in np.flatnonzero(empty))
         raise DataError(f"{table.source}: column {named} has no value at all; drop it")
-    refused = np.isinf(table.values) if missing_ok else ~np.isfinite(table.values)
-    if not refused.any():
-        return
     found = []
-    for column in np.flatnonzero(refused.any(axis=0)):
-        values = table.values[refused[:, column], column]
-        n_missing, n_infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    for name, values in zip(table.names, table.values.T, strict=True):
+        refused = np.isinf(values) if missing_ok else ~np.isfinite(values)
+        if not refused.any():
+            continue
+        n_missing, n_infinite = int(np.isnan(values[refused]).sum()), int(np.isinf(values).sum())
         counts = [f"{n_missing} missing"] * (n_missing > 0)
         counts += [f"{n_infinite} infinite"] * (n_infinite > 0)
-        first = int(np.argmax(refused[:, column])) + 1
-        found.append(f"{table.names[column]!r} ({' and '.join(counts)}, first in row {first})")
+        first = int(np.argmax(refused)) + 1
+        found.append(f"{name!r} ({' and '.join(counts)}, first in row {first})")
+    if not found:
+        return
     kind = "infinite" if missing_ok else "missing or infinite"
     raise DataError(
         f"{table.source} has {kind} values in column {listed(found)}; fill them "

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer import scratch
 from causalformer.data.windows import slots_with_past
 from causalformer.detect.evidence import false_discovery_q
 
@@ -103,8 +104,8 @@ def _without_own_past(
     Also give where there is one: without both values the residual is zero and does not count.
     Unless `glitches` shall stay, they are cut off before.
     """
-    residual = np.empty((len(slot), values.shape[1]))
-    observed = np.empty(residual.shape, dtype=np.bool_)
+    residual = scratch.empty((len(slot), values.shape[1]))
+    observed = scratch.empty(residual.shape, np.bool_)
     at_once = max(1, _NUMBERS // len(values))
     for first in range(0, values.shape[1], at_once):
         some = slice(first, first + at_once)

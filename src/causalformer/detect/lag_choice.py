@@ -10,7 +10,7 @@ from causalformer.data.windows import slots_with_past
 
 FloatArray = NDArray[np.float64]
 
-_LONGEST = 10
+LONGEST = 10
 _SLOTS_PER_COEFFICIENT = 4
 
 
@@ -53,7 +53,7 @@ def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None)
     """
     n_slots, n_series = scores.shape
     segments = segments or [slice(0, n_slots)]
-    longest = int(np.clip((n_slots // 5 - 1) // n_series, 1, _LONGEST))
+    longest = int(np.clip((n_slots // 5 - 1) // n_series, 1, LONGEST))
     while longest > 1 and len(slots_with_past(segments, longest)) < 4 * longest * n_series:
         longest -= 1  # short recordings leave few slots with a long past
     slot = slots_with_past(segments, longest)
@@ -68,7 +68,7 @@ def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None)
         fit = np.log(np.maximum(residual.var(axis=0), 1e-12))
         bic.append(len(now) * fit + n_series * order * np.log(len(now)))
     order = int(np.max(np.argmin(bic, axis=0)) + 1)
-    chosen = min(order + 1, _LONGEST)
+    chosen = min(order + 1, LONGEST)
     return LagChoice(
         chosen,
         f"a vector autoregression of order {order} has the best BIC for the slowest series "

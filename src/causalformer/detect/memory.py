@@ -7,10 +7,11 @@ from causalformer.config import DetectorSettings
 from causalformer.detect.removal import NUMBERS
 from causalformer.detect.screening import n_candidates
 from causalformer.errors import SettingsError
+from causalformer.scratch import free_memory, is_large, memory_limited
 
-_FREE_SHARE = 0.7  # of the free memory, unless the user says otherwise
 _MAIN = 0.5e9  # bytes of the interpreter and its libraries
 _WORKER = 0.45e9  # the same in a worker process
+_PER_SLOT = 100.0  # bytes, whatever the number of series
 _SLOTS_PER_BLOCK = 50_000  # of all its effects: large blocks of short series are faster
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 
@@ -42,9 +43,7 @@ def memory_limit(value: str | float | None) -> float:
     (1500000000.0, 2000000000.0)
     """
     if value is None:
-        import psutil
-
-        return _FREE_SHARE * float(psutil.virtual_memory().available)
+        return free_memory()
     found = re.fullmatch(r"\s*([\d.]+(?:e\d+)?)\s*([kmgt]?b|)\s*", str(value).lower())
     try:
         limit = float(found[1]) * _UNITS[found[2]] if found else 0.0
@@ -78,6 +77,11 @@ def plan_memory(
     causalformer.errors.SettingsError: 1000 series of 1000 slots with 5 lags take about ...
     """
     limit = memory_limit(max_memory)
+    with memory_limited(limit):
+        return _planned(size, settings, n_jobs, limit)
+
+
+def _planned(size: Size, settings: DetectorSettings, n_jobs: int, limit: float) -> MemoryPlan:
     plan = _smallest_cut(size, settings, n_jobs, limit)
     if plan is not None:
         return plan
@@ -132,8 +136,9 @@ def _largest(size: Size, what: str, settings: DetectorSettings, limit: float) ->
 def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) -> float:
     """Estimate the bytes of all processes together."""
     slots, series, lags = size.n_slots, size.n_series, size.max_lag
-    table = 8.0 * slots * series
-    past = 4.0 * slots * series * lags
+    table, past = 8.0 * slots * series, 4.0 * slots * series * lags
+    per_block = past / series * min(effects, series)
+    table, past = (0.0 if is_large(n) else n for n in (table, past))  # those lie on disk
     matrices = 8.0 * series**2 * (14 + 5 * lags)
     together = series <= settings.screen_above
     causes = series if together else n_candidates(slots, lags, series, settings.max_candidates)
@@ -144,8 +149,9 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     features = 4.0 * min(NUMBERS, slots * n_effects * columns)
     grams = 8.0 * max(n_effects * columns**2, min(NUMBERS, causes * n_effects * columns**2))
     training, testing = 6 * weights + 10 * batch, 6 * features + 2 * grams
+    main = _MAIN + 6 * table + 2 * past + matrices + _PER_SLOT * slots
     if together:  # threads share the tests
-        return _MAIN + 6 * table + 2 * past + matrices + max(training, n_jobs * testing)
-    work = max(training, testing) + 3.0 * past / series * causes * n_effects + past
-    main = _MAIN + 6 * table + 2 * past + matrices + 1.5 * weights * series / n_effects
+        return main + max(training, n_jobs * testing)
+    work = max(training, testing) + 3.0 * per_block * causes + past
+    main += 1.5 * weights * series / n_effects
     return main + (work if n_jobs == 1 else n_jobs * (_WORKER + work))

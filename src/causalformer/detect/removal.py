@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from causalformer import scratch
 from causalformer.detect.samples import Samples
 from causalformer.errors import SettingsError
 from causalformer.model.channels import ChannelNetwork
@@ -94,11 +95,11 @@ def removal_errors(
 
     with threads(n_jobs, model.n_folds) as share:
         parts = list(share(of_fold, range(model.n_folds)))
-    residual = np.empty(samples.now.shape, dtype=np.float32)
+    residual = scratch.empty(tuple(samples.now.shape), np.float32)
     for k, part in enumerate(parts):
         residual[samples.fold == k] = part.residual
     correlation, together = errors_together(residual, samples)
-    n_counted = np.maximum(samples.observed.double().sum(0).cpu().numpy(), 1.0)
+    n_counted = np.maximum(samples.observed.sum(0, dtype=torch.float64).cpu().numpy(), 1.0)
     total = np.maximum(sum(part.total for part in parts), 1.0)
     gain = sum(part.gain for part in parts) / total
     products = sum(part.products for part in parts)
@@ -121,9 +122,9 @@ def errors_together(
     """Correlate the errors of two series in a slot; also count the slots, ``[series, series]``."""
     n_effects = residual.shape[1]
     products, together = (np.zeros((n_effects, n_effects)) for _ in range(2))
-    for k in np.unique(samples.fold):
-        count = samples.observed[torch.from_numpy(samples.fold == k)].cpu().double().numpy()
-        counted = count * residual[samples.fold == k]
+    for some in scratch.parts(*residual.shape):
+        count = samples.observed[some].cpu().double().numpy()
+        counted = count * residual[some]
         products += counted.T @ counted
         together += count.T @ count
     common = products / np.maximum(together, 1.0)
@@ -154,44 +155,71 @@ def _errors_of_fold(
     allowed: BoolArray,
     profile: FloatArray,
 ) -> _FoldErrors:
-    n_causes, n_effects = model.n_causes, model.n_effects
     n_neighbours = int(np.ceil(4 * (samples.n_observed / 100) ** (2 / 9)))
     held_out = samples.fold == k
     readout = _ReadOut(model, k, samples, held_out, ridge, lag_weight, allowed)
-    count = samples.observed[torch.from_numpy(held_out)].cpu().double().numpy()
-    slot = samples.slot[held_out]
-    (residual,) = readout.held_out_residuals(None)
-    gain, total = (np.zeros((n_causes, n_effects)) for _ in range(2))
-    products, n_pairs = (np.zeros((n_neighbours + 1, n_causes, n_effects)) for _ in range(2))
-    distances = range(min(n_neighbours + 1, len(slot)))
-    for cause, without in enumerate(readout.held_out_residuals(*range(n_causes))):
-        grown, weight = without**2 - residual**2, count
-        if not samples.complete:
-            weight = count * samples.seen(cause, profile[cause], model.sources)[held_out]
-            grown *= weight
-        gain[cause], total[cause] = grown.sum(0), weight.sum(0)
-        for distance in distances:
-            products[distance, cause] = _neighbours(grown, slot, distance)
-        if cause == 0 or not samples.complete:
-            n_pairs[distances, cause] = [_neighbours(weight, slot, d) for d in distances]
-        else:
-            n_pairs[:, cause] = n_pairs[:, 0]
+    residual = scratch.empty((int(held_out.sum()), model.n_effects), np.float32)
+    error, linear_error = np.zeros(model.n_effects), np.zeros(model.n_effects)
+    sums = _PairSums(model.n_causes, model.n_effects, n_neighbours, alike=samples.complete)
+    (whole,), linear = readout.weights_without([None]), readout.linear_weights()
+    for causes in readout.groups_of_causes():
+        weights, done = readout.weights_without(causes), 0
+        for part in readout.test:
+            wrong = readout.residual(part, None, whole)
+            count = samples.observed[part.at].cpu().double().numpy()
+            if causes[0] == 0:
+                residual[done : (done := done + len(wrong))] = wrong
+                error += (count * wrong**2).sum(0)
+                linear_error += (count * readout.linear_residual(part, linear) ** 2).sum(0)
+            slot = samples.slot[part.at.cpu().numpy()]
+            for cause, weight in zip(causes, weights, strict=True):
+                grown, seen = readout.residual(part, cause, weight) ** 2 - wrong**2, count
+                if not samples.complete:
+                    seen = count * samples.seen(cause, profile[cause], model.sources, part.at)
+                    grown *= seen
+                sums.add(cause, grown, seen, slot)
     return _FoldErrors(
-        residual=residual.astype(np.float32),
-        error=(count * residual**2).sum(0),
-        linear_error=(readout.linear_errors() * count).sum(0),
-        gain=gain,
-        total=total,
-        products=products,
-        n_pairs=n_pairs,
+        residual, error, linear_error, sums.gain, sums.total, sums.products, sums.n_pairs
     )
 
 
-def _neighbours(x: FloatArray, slot: IntArray, distance: int) -> FloatArray:
-    """Sum the products of ``x[slot, effect]`` in a slot and in the one so far before it."""
-    n = len(slot) - distance
-    adjacent = slot[distance:] - slot[:n] == distance
-    return np.asarray((adjacent[:, None] * x[distance:] * x[:n]).sum(0))
+class _PairSums:
+    """Sums over slots, taken part by part: of a gain, and of its products in neighbouring slots."""
+
+    def __init__(self, n_causes: int, n_effects: int, n_neighbours: int, *, alike: bool) -> None:
+        self.gain, self.total = (np.zeros((n_causes, n_effects)) for _ in range(2))
+        shape = (n_neighbours + 1, n_causes, n_effects)
+        self.products, self.n_pairs = np.zeros(shape), np.zeros(shape)
+        self._alike = alike  # every cause has the same weights
+        self._last: dict[int, tuple[FloatArray, FloatArray, IntArray]] = {}
+
+    def add(self, cause: int, grown: FloatArray, weight: FloatArray, slot: IntArray) -> None:
+        """Add the slots of a part; those of a cause come in order."""
+        self.gain[cause] += grown.sum(0)
+        self.total[cause] += weight.sum(0)
+        n_new, n_neighbours = len(slot), len(self.products) - 1
+        if cause in self._last:
+            before = self._last[cause]
+            joined = zip(before, (grown, weight, slot), strict=True)
+            grown, weight, slot = (np.concatenate(both) for both in joined)
+        for distance in range(min(n_neighbours + 1, len(slot))):
+            self.products[distance, cause] += _neighbours(grown, slot, distance, n_new)
+            if cause == 0 or not self._alike:
+                self.n_pairs[distance, cause] += _neighbours(weight, slot, distance, n_new)
+            else:
+                self.n_pairs[distance, cause] = self.n_pairs[distance, 0]
+        self._last[cause] = grown[-n_neighbours:], weight[-n_neighbours:], slot[-n_neighbours:]
+
+
+def _neighbours(x: FloatArray, slot: IntArray, distance: int, n_new: int) -> FloatArray:
+    """Sum the products of ``x[slot, effect]`` in a new slot and in the one so far before it.
+
+    The last `n_new` slots are new.
+    """
+    first = max(distance, len(slot) - n_new)
+    later, earlier = slice(first, None), slice(first - distance, len(slot) - distance)
+    adjacent = slot[later] - slot[earlier] == distance
+    return np.asarray((adjacent[:, None] * x[later] * x[earlier]).sum(0))
 
 
 def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray:
@@ -206,6 +234,7 @@ def _standard_error(covariance: FloatArray, n_counted: FloatArray) -> FloatArray
 class _Part:
     """Some slots, and what the read-out takes from them."""
 
+    at: Int[Tensor, " slot"]
     past: Float[Tensor, "slot series lag"]
     now: Float[Tensor, "slot effect"]
     observed: Float[Tensor, "slot effect"] | None  # None: all of them
@@ -231,6 +260,7 @@ class _Parts:
         model, samples = self._model, self._samples
         past = samples.past[slots]
         return _Part(
+            slots,
             past,
             samples.now[slots],
             None if samples.complete else samples.observed[slots],
@@ -252,7 +282,7 @@ class _ReadOut:
         lag_weight: Tensor,
         allowed: BoolArray,
     ) -> None:
-        self.model, self.k, self.n_held_out = model, k, int(held_out.sum())
+        self.model, self.k = model, k
         self.train = _Parts(model, k, samples, ~held_out)
         self.test = _Parts(model, k, samples, held_out)
         if samples.complete:
@@ -270,23 +300,19 @@ class _ReadOut:
             self.shrink[:, :-1].masked_fill_(cut, _CUT)
         self.channel_shrink = ridge * n_train[:, None]
 
-    def held_out_residuals(self, *causes: int | None) -> Iterator[FloatArray]:
-        """Fit without each cause in turn; give the errors ``[slot, effect]`` on held-out slots."""
+    def groups_of_causes(self) -> list[range]:
+        """Cut the causes into groups whose equations fit into memory at once."""
         n_columns = self.model.n_channels + self.shrink.shape[1]
-        per_cause = self.model.n_effects * max(n_columns**2, 2 * self.n_held_out)
-        at_once = max(1, NUMBERS // per_cause)
-        for first in range(0, len(causes), at_once):
-            some = causes[first : first + at_once]
-            weights = self._weights_without(some)
-            residuals = self.model.offset.new_empty(
-                len(some), self.n_held_out, self.model.n_effects
-            )
-            done = 0
-            for part in self.test:
-                at = slice(done, done := done + len(part.now))
-                for cause, weight, residual in zip(some, weights, residuals, strict=True):
-                    residual[at] = part.now - self._predicted(cause, weight.to(part.now), part)
-            yield from (residual.cpu().double().numpy() for residual in residuals)
+        at_once = max(1, NUMBERS // (self.model.n_effects * n_columns**2))
+        n_causes = self.model.n_causes
+        return [range(i, min(i + at_once, n_causes)) for i in range(0, n_causes, at_once)]
+
+    def residual(
+        self, part: _Part, cause: int | None, weights: Float[Tensor, "effect column one"]
+    ) -> FloatArray:
+        """Give the errors ``[slot, effect]`` without a cause, by the weights for that."""
+        wrong = part.now - self._predicted(cause, weights.to(part.now), part)
+        return np.asarray(wrong.cpu().double().numpy())
 
     def _predicted(
         self, cause: int | None, weights: Float[Tensor, "effect column one"], part: _Part
@@ -295,17 +321,21 @@ class _ReadOut:
         bent = self._hidden_without(cause, part) @ weights[:, :n_channels]
         return bent[..., 0].T + _read(part.straight[..., kept], weights[:, n_channels:, 0])
 
-    def linear_errors(self) -> FloatArray:
-        """Squared errors of the straight lags alone, all causes."""
+    def linear_weights(self) -> Float[Tensor, "effect column"]:
+        """Fit the straight lags alone, all causes."""
         gram = self.straight_gram + torch.diag_embed(self.shrink.double())
         factor = torch.linalg.cholesky(gram)
-        weights = torch.cholesky_solve(self.straight_now[..., None], factor)[..., 0]
-        errors = [p.now - _read(p.straight, weights.to(p.now)) for p in self.test]
-        return torch.cat(errors).cpu().double().numpy() ** 2
+        return torch.cholesky_solve(self.straight_now[..., None], factor)[..., 0]
 
-    def _weights_without(
+    def linear_residual(self, part: _Part, weights: Float[Tensor, "effect column"]) -> FloatArray:
+        """Give the errors ``[slot, effect]`` of the straight lags alone."""
+        wrong = part.now - _read(part.straight, weights.to(part.now))
+        return np.asarray(wrong.cpu().double().numpy())
+
+    def weights_without(
         self, causes: Sequence[int | None]
     ) -> list[Float[Tensor, "effect column one"]]:
+        """Fit the read-out without each cause in turn; None is without none."""
         equations = [self._equations_without(cause) for cause in causes]
         for part in self.train:
             for cause, (gram, target) in zip(causes, equations, strict=True):

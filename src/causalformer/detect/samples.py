@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from causalformer.data.windows import lagged_samples, slots_with_past
+from causalformer import scratch
+from causalformer.data.windows import slots_with_past
 from causalformer.detect.filling import expected_past, past_covariance
 from causalformer.detect.folds import blocked_folds, folds_of_runs
 
@@ -70,7 +71,7 @@ class Samples:
     @cached_property
     def n_observed(self) -> int:
         """Samples that an effect can be learned from, on average."""
-        return int(self.observed.sum(0).mean())
+        return len(self) if self.complete else int(self.observed.sum(0).mean())
 
     @cached_property
     def n_informed(self) -> int:
@@ -98,9 +99,11 @@ class Samples:
         from_, to = list(causes), list(effects)
         return replace(
             self,
-            past=self.past[:, from_],
-            now=self.now[:, to],
-            observed=self.observed[:, to],
+            past=_columns(self.past, from_),
+            now=_columns(self.now, to),
+            observed=self.observed[:, :1].expand(-1, len(to))
+            if self.complete
+            else self.observed[:, to],
             hidden=None if self.hidden is None else self.hidden[:, from_],
         )
 
@@ -129,7 +132,11 @@ class Samples:
         )
 
     def seen(
-        self, cause: int, profile: FloatArray, sources: Int[Tensor, "effect cause"] | None = None
+        self,
+        cause: int,
+        profile: FloatArray,
+        sources: Int[Tensor, "effect cause"] | None = None,
+        at: Int[Tensor, " sample"] | slice = slice(None),
     ) -> FloatArray:
         """How much of what a cause means to each effect was observed, ``[sample, effect]``.
 
@@ -141,13 +148,15 @@ class Samples:
             How much of each effect's prediction comes through each lag of the cause.
         sources : tensor ``[effect, cause]``, optional
             Which series the causes of each effect are; see `causalformer.model.channels`.
+        at : tensor of int ``[sample]``, optional
+            The samples to look at; all of them unless given.
         """
         if self.hidden is None:
-            return np.ones((len(self), 1))
+            return np.ones((len(self.now[at]), 1))
         share = profile / np.maximum(profile.sum(axis=1, keepdims=True), 1e-300)
         if sources is None:
-            return np.asarray(1.0 - self.hidden[:, cause].cpu().double().numpy() @ share.T)
-        hidden = self.hidden[:, sources[:, cause]].cpu().numpy()  # sample, effect, lag
+            return np.asarray(1.0 - self.hidden[at, cause].cpu().double().numpy() @ share.T)
+        hidden = self.hidden[at][:, sources[:, cause]].cpu().numpy()  # sample, effect, lag
         return np.asarray(1.0 - (hidden * share).sum(axis=-1))
 
 
@@ -176,13 +185,24 @@ def make_samples(
     """
     slot = slots_with_past(segments, max_lag)
     fold = folds_of_runs(run[slot], n_folds)
-    missing = np.isnan(scores)
-    past, now = _at(np.nan_to_num(scores) if missing.any() else scores, slot, max_lag)
-    if not missing.any():
-        return Samples(past, now, torch.ones_like(now), slot, fold).to(device)
-    hidden, lacking = _at(missing, slot, max_lag)
+    if not scratch.n_missing(scores).any():
+        past, now = _at(scores, slot, max_lag)
+        every = torch.ones(1).expand_as(now)
+        return Samples(past, now, every, slot, fold).to(device)
+    past, now = _at(np.nan_to_num(scores), slot, max_lag)
+    hidden, lacking = _at(np.isnan(scores), slot, max_lag)
     past = _filled(past, hidden > 0, past_covariance(scores, segments, max_lag))
     return Samples(past, now, 1.0 - lacking, slot, fold, hidden > 0).to(device)
+
+
+def _columns(x: Tensor, at: list[int]) -> Tensor:
+    """Copy some columns, part by part: all of them may be larger than memory."""
+    if x.device.type != "cpu":
+        return x[:, at]
+    taken = torch.from_numpy(scratch.empty((len(x), len(at), *x.shape[2:]), np.float32))
+    for some in scratch.parts(len(x), x[0].numel()):
+        taken[some] = x[some][:, at]
+    return taken
 
 
 def _filled(
@@ -199,8 +219,11 @@ def _filled(
 
 
 def _at(x: FloatArray | BoolArray, slot: IntArray, max_lag: int) -> tuple[Tensor, Tensor]:
-    past, now = lagged_samples(torch.tensor(x, dtype=torch.float32), max_lag)
-    if len(slot) == len(now):
-        return past, now
-    at = torch.from_numpy(slot - max_lag)
-    return past[at], now[at]
+    n_samples, n_series = len(slot), x.shape[1]
+    past = scratch.empty((n_samples, n_series, max_lag), np.float32)
+    now = scratch.empty((n_samples, n_series), np.float32)
+    for some in scratch.parts(n_samples, n_series * max_lag):
+        now[some] = x[slot[some]]
+        for lag in range(1, max_lag + 1):
+            past[some, :, lag - 1] = x[slot[some] - lag]
+    return torch.from_numpy(past), torch.from_numpy(now)

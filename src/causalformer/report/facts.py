@@ -311,7 +311,7 @@ def _run(model: "CausalFormer", table: SeriesTable, run: Mapping[str, Any]) -> d
         "command": run.get("command"),
         "code": _code(model, table),
         "source": table.source,
-        "sha256": hashlib.sha256(np.ascontiguousarray(table.values).tobytes()).hexdigest(),
+        "sha256": hashlib.sha256(table.values.data).hexdigest(),
         "settings": {name: _shown(value) for name, value in model.settings_.model_dump().items()},
         "versions": _versions(),
     }

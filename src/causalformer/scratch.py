@@ -1,0 +1,96 @@
+"""Arrays that may be larger than memory: large ones lie in a file on disk that has no name.
+
+The system keeps as much of such a file in memory as there is room for, and forgets it with the
+array. What goes through a large array takes it in `parts`.
+"""
+
+import math
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+FREE_SHARE: Final = 0.7
+"""Share of the free memory that may be used, unless the user says otherwise."""
+
+_LARGE: Final = 1 / 16  # of the memory that may be used; a fit holds some ten arrays of one size
+_NUMBERS: Final = 2**20  # in a part
+
+_limit: float | None = None
+
+
+@contextmanager
+def memory_limited(limit: float) -> Iterator[None]:
+    """Let arrays count as large if they are so for this limit, in bytes.
+
+    Examples
+    --------
+    >>> with memory_limited(1000):
+    ...     is_large(80), type(empty((10, 1))).__name__
+    (True, 'memmap')
+    """
+    global _limit  # one for the process, its threads included
+    before, _limit = _limit, limit
+    try:
+        yield
+    finally:
+        _limit = before
+
+
+def free_memory() -> float:
+    """Give the bytes that may be used if nobody says otherwise."""
+    import psutil
+
+    return FREE_SHARE * float(psutil.virtual_memory().available)
+
+
+def is_large(n_bytes: float) -> bool:
+    """Say whether an array of this size belongs on disk."""
+    if n_bytes < _NUMBERS and _limit is None:
+        return False
+    return n_bytes > _LARGE * (free_memory() if _limit is None else _limit)
+
+
+def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """Give an array to be filled, in memory or, if it is large, on disk.
+
+    Examples
+    --------
+    >>> empty((3, 2)).shape
+    (3, 2)
+    """
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    if n_bytes == 0 or not is_large(n_bytes):
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile() as file:  # the mapping keeps it alive
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def parts(n_rows: int, n_columns: int = 1) -> Iterator[slice]:
+    """Cut rows into ranges that are no large array.
+
+    Examples
+    --------
+    >>> list(parts(2_000_000))
+    [slice(0, 1048576, None), slice(1048576, 2000000, None)]
+    """
+    at_once = max(1, _NUMBERS // max(1, n_columns))
+    for first in range(0, n_rows, at_once):
+        yield slice(first, min(first + at_once, n_rows))
+
+
+def n_missing(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Count the missing values of every column.
+
+    Examples
+    --------
+    >>> n_missing(np.array([[1.0, np.nan], [2.0, np.nan]]))
+    array([0, 2])
+    """
+    counts = np.zeros(values.shape[1], dtype=np.int64)
+    for rows in parts(*values.shape):
+        counts += np.isnan(values[rows]).sum(axis=0)
+    return counts

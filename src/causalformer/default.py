@@ -154,8 +154,9 @@ class DefaultFit:
 
     def stored(self) -> dict[str, Any]:
         """Give the parts that `StoredModel` keeps."""
+        ordered = self.scaling.normal.thinned(_MOST_QUANTILES).ordered
         arrays: dict[str, NDArray[Any]] = {
-            "scaling.ordered": self.scaling.normal.thinned(_MOST_QUANTILES).ordered,
+            "scaling.ordered": np.ascontiguousarray(ordered),
             "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
             "order": np.array(self.order, dtype=np.float64),
         }

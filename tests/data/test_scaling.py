@@ -170,3 +170,16 @@ class TestRecordings:
         np.testing.assert_allclose(
             fit_run_scaling(moved, run).apply(moved), fit_run_scaling(x, run).apply(x), atol=1e-6
         )
+
+
+def test_few_quantiles_of_a_long_series_bring_nearly_the_same_back():
+    x = np.random.default_rng(0).standard_normal((5000, 2)) ** 3
+    whole = fit_normal_scores(x)
+    few = whole.thinned(500)
+    assert len(few.ordered) == 500
+    np.testing.assert_array_equal(few.ordered[[0, -1]], whole.ordered[[0, -1]])
+    scores = np.linspace(-2, 2, 21)[:, None].repeat(2, axis=1)
+    np.testing.assert_allclose(few.undo(scores), whole.undo(scores), atol=0.4)
+    assert whole.thinned(5000) is whole
+    gappy = fit_normal_scores(np.where(x > 1, np.nan, x))
+    assert gappy.thinned(500) is gappy

@@ -42,6 +42,7 @@ STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "data.scaling:TableScaling.apply",
         ),
         "preparing: samples": ("detect.samples:make_samples",),
+        "screening": ("detect.screening:screen",),
         "training": ("detect.calibrated:train_network",),
         "relevance": ("detect.calibrated:contributions",),
         "testing: removal": ("detect.removal:removal_errors",),

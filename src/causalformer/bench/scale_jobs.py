@@ -34,7 +34,7 @@ NONLINEAR_RIVALS: Final = ("cmlp", "tcdf", "cuts")
 
 GROWTH_IN_N: Final = tuple((n, 1000) for n in (100, 200, 300, 500, 1000))
 GROWTH_IN_T: Final = tuple((10, t) for t in (1_000, 10_000, 100_000, 1_000_000))
-ACCURACY: Final[Mapping[int, int]] = MappingProxyType({100: 3, 300: 2, 1000: 1})
+ACCURACY: Final[Mapping[int, int]] = MappingProxyType({100: 2, 300: 1, 1000: 1})
 """Number of systems for every number of series, each once linear and once nonlinear."""
 PEERS: Final[Mapping[int, int]] = MappingProxyType({20: 3, 50: 3})
 

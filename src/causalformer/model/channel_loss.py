@@ -120,7 +120,7 @@ def _one_fold(
     weights: list[Tensor],
     gradients: list[Tensor],
 ) -> Float[Tensor, ""]:
-    """Give the loss of one fold; write the gradient of its weights."""
+    """Give the loss of one fold, or of several side by side; write the gradient of the weights."""
     kernel, absent, threshold, mix, skip, offset = weights
     n_causes, max_lag, n_effects, n_channels = kernel.shape
     n_lags = n_causes * max_lag

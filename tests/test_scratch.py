@@ -1,5 +1,8 @@
 """What is too large for memory lies on disk, and nothing else changes."""
 
+import errno
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +10,8 @@ import pytest
 from causalformer import CausalFormer, scratch
 from causalformer.data import SeriesTable, read_series
 from causalformer.datasets import make_random_system
+from causalformer.errors import OutputError
+from causalformer.parallel import threads
 
 OPTIONS = {"max_lag": 2, "random_state": 0, "settings": {"max_epochs": 3, "n_channels": 4}}
 
@@ -45,7 +50,7 @@ def test_the_graph_is_the_same(everything_on_disk, tmp_path, n_series, monkeypat
 
 
 def test_a_large_array_is_a_file_that_can_be_filled():
-    with scratch.memory_limited(160):
+    with scratch.memory_limited(1000):
         array = scratch.empty((3, 4), np.float32)
         assert isinstance(array, np.memmap)
         assert not isinstance(scratch.empty((2,), np.float32), np.memmap)
@@ -61,6 +66,39 @@ def test_parts_cover_all_rows_once():
         assert rows[:1] == [0][: len(rows)]
         assert rows[1:-1:2] == rows[2::2]
         assert rows[-1:] == [n_rows][: len(rows)]
+
+
+def test_a_full_disk_is_said_before_anything_is_written(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with (
+        scratch.memory_limited(1e6),
+        pytest.raises(OutputError, match=r"has no room for 0.0008 GB .* set TMPDIR"),
+    ):
+        scratch.empty((100_000,))
+
+
+def test_the_limits_of_two_threads_do_not_mix():
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Barrier
+
+    together = Barrier(2)
+
+    def seen(limit):
+        with scratch.memory_limited(limit):
+            together.wait()
+            return scratch.largest_in_memory() * 40
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(seen, [1e6, 4e6])) == [1e6, 4e6]
+    assert not scratch.is_large(1e6)
+
+
+def test_threads_that_share_work_share_the_limit():
+    with scratch.memory_limited(4e6), threads(2, most=2) as shared:
+        assert set(shared(lambda _: scratch.largest_in_memory(), range(8))) == {1e5}
 
 
 class TestParquet:
@@ -97,6 +135,18 @@ class TestParquet:
         usual, on_disk = self.both(frame, tmp_path / "x.parquet", monkeypatch)
         assert usual.time is not None
         self.assert_same(usual, on_disk)
+
+    def test_types_of_columns_are_kept(self, tmp_path, monkeypatch):
+        frame = pd.DataFrame({"t": np.arange(30) + 2**60, "a": np.arange(30.0), "b": range(30)})
+        usual, on_disk = self.both(frame, tmp_path / "x.parquet", monkeypatch)
+        assert usual.names == ("a", "b")
+        self.assert_same(usual, on_disk)
+        assert usual.time.dtype == on_disk.time.dtype == np.int64
+
+    def test_groups_of_truth_values_keep_their_names(self, tmp_path, monkeypatch):
+        frame = pd.DataFrame({"who": [True] * 10 + [False] * 10, "x": range(20), "y": range(20)})
+        usual, on_disk = self.both(frame, tmp_path / "x.parquet", monkeypatch, group="who")
+        assert usual.runs == on_disk.runs == ("True", "False")
 
     def test_groups_are_told_apart(self, tmp_path, monkeypatch):
         frame = pd.DataFrame({"who": ["a"] * 10 + ["b"] * 10, "x": range(20), "y": range(20)})

@@ -347,8 +347,8 @@ def _max_lag(options: DefaultOptions, scores: SeriesTable, settings: DetectorSet
     n_observed = int(scores.n_slots - scores.n_missing.mean())
     n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
     screened = scores.n_series > settings.screen_above
-    n_causes = LEAST_CANDIDATES if screened else scores.n_series
-    return affordable(choice, max(1, n_observed - n_lost), n_causes)
+    n_candidates = LEAST_CANDIDATES if screened else None
+    return affordable(choice, max(1, n_observed - n_lost), scores.n_series, n_candidates)
 
 
 def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:

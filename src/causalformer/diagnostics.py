@@ -122,7 +122,7 @@ def _warnings(
     if choice.lowered:
         said.append(
             f"max_lag was {choice.reason}; edges of more than {choice.max_lag} slots cannot be "
-            "found; record longer, or leave out series"
+            f"found; {choice.advice}"
         )
     elif n_slots < _FEW_SLOTS:
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")

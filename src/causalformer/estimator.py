@@ -239,11 +239,11 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         >>> 0.1e9 < plan.n_bytes < 1e9
         True
         """
-        settings = resolve_settings(self.preset, self.settings)
+        settings, options = resolve_settings(self.preset, self.settings), self._options()
         if not isinstance(settings, DetectorSettings):
             return None
-        options, table = self._options(), read_series(X, group=group)
-        return expected_plan(table, options, settings)
+        with memory_limited(memory_limit(self.max_memory)):
+            return expected_plan(read_series(X, group=group), options, settings)
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.

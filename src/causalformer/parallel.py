@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from causalformer.errors import MissingExtraError, SettingsError
@@ -50,8 +50,14 @@ def threads(n_jobs: int, most: int) -> Iterator[Map]:
     if n_threads == 1:
         yield map
         return
-    # as `fast_small_steps` has it in the main thread
-    with ThreadPoolExecutor(n_threads, initializer=partial(torch.set_flush_denormal, True)) as pool:
+    here = copy_context()
+
+    def as_here() -> None:
+        torch.set_flush_denormal(True)  # as `fast_small_steps` has it
+        for variable, value in here.items():
+            variable.set(value)
+
+    with ThreadPoolExecutor(n_threads, initializer=as_here) as pool:
         yield pool.map
 
 

@@ -5,21 +5,25 @@ array. What goes through a large array takes it in `parts`.
 """
 
 import math
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from causalformer.errors import OutputError
+
 FREE_SHARE: Final = 0.7
 """Share of the free memory that may be used, unless the user says otherwise."""
 
-_LARGE: Final = 1 / 16  # of the memory that may be used; a fit holds some ten arrays of one size
+_LARGE: Final = 1 / 40  # of the memory that may be used; a fit holds some ten arrays of one size
 _NUMBERS: Final = 2**20  # in a part
 
-_limit: float | None = None
+_limit: ContextVar[float | None] = ContextVar("memory limit", default=None)
 
 
 @contextmanager
@@ -29,15 +33,14 @@ def memory_limited(limit: float) -> Iterator[None]:
     Examples
     --------
     >>> with memory_limited(1000):
-    ...     is_large(80), type(empty((10, 1))).__name__
-    (True, 'memmap')
+    ...     largest_in_memory(), type(empty((10, 1))).__name__
+    (25.0, 'memmap')
     """
-    global _limit  # one for the process, its threads included
-    before, _limit = _limit, limit
+    before = _limit.set(limit)
     try:
         yield
     finally:
-        _limit = before
+        _limit.reset(before)
 
 
 def free_memory() -> float:
@@ -47,15 +50,26 @@ def free_memory() -> float:
     return FREE_SHARE * float(psutil.virtual_memory().available)
 
 
+def largest_in_memory() -> float:
+    """Give the bytes of the largest array that does not belong on disk."""
+    limit = _limit.get()
+    return _LARGE * (free_memory() if limit is None else limit)
+
+
 def is_large(n_bytes: float) -> bool:
     """Say whether an array of this size belongs on disk."""
-    if n_bytes < _NUMBERS and _limit is None:
+    if n_bytes < _NUMBERS and _limit.get() is None:
         return False
-    return n_bytes > _LARGE * (free_memory() if _limit is None else _limit)
+    return n_bytes > largest_in_memory()
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Give an array to be filled, in memory or, if it is large, on disk.
+
+    Raises
+    ------
+    OutputError
+        If there is no room for it in the folder for temporary files.
 
     Examples
     --------
@@ -65,8 +79,17 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]
     n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     if n_bytes == 0 or not is_large(n_bytes):
         return np.empty(shape, dtype)
-    with tempfile.TemporaryFile() as file:  # the mapping keeps it alive
-        return np.memmap(file, dtype, "w+", shape=shape)
+    try:
+        with tempfile.TemporaryFile() as file:  # the mapping keeps it alive
+            if hasattr(os, "posix_fallocate"):  # else a full disk would end the process later
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            return np.memmap(file, dtype, "w+", shape=shape)
+    except OSError as error:
+        raise OutputError(
+            f"{tempfile.gettempdir()} has no room for {n_bytes / 1e9:.3g} GB that do not fit into "
+            f"memory ({error.strerror}); make room, set TMPDIR to another folder, or raise "
+            "max_memory"
+        ) from error
 
 
 def parts(n_rows: int, n_columns: int = 1) -> Iterator[slice]:

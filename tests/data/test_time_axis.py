@@ -1,6 +1,7 @@
 """Which column is the time, and what moments it holds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from causalformer.data import read_series
@@ -98,3 +99,11 @@ class TestMoments:
             "2024-10-27T00:30",
             "2024-10-27T01:30",
         ]
+
+
+def test_dates_are_the_time_even_if_rows_were_dropped():
+    frame = pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9.0)})
+    frame.insert(0, "day", pd.date_range("2020-01-01", periods=9))
+    table = read_series(frame.drop(index=[8]).drop(index=[0]).rename(index={3: 30}))
+    assert table.names == ("a", "b")
+    assert table.time.dtype.kind == "M"

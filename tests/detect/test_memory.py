@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from causalformer import CausalFormer
 from causalformer.config import DetectorSettings
@@ -68,3 +70,25 @@ def test_a_fit_that_cannot_stay_below_its_limit_does_not_start():
         model.fit(np.random.default_rng(0).standard_normal((100, 3)))
     with pytest.raises(SettingsError, match="max_memory is 'lots'"):
         CausalFormer(max_memory="lots").fit(np.zeros((50, 2)))
+
+
+@given(st.integers(2, 60), st.integers(10, 10**8), st.integers(2, 40))
+def test_what_fits_also_fits_with_fewer_slots(n_series, n_slots, smaller):
+    def fits(slots):
+        try:
+            plan_memory(Size(slots, n_series, 5), DEFAULT, 1, 1.5e9)
+        except SettingsError:
+            return False
+        return True
+
+    assert fits(n_slots // smaller) or not fits(n_slots)
+
+
+@pytest.mark.parametrize("size", [Size(0, 5, 5), Size(100, 0, 5), Size(0, 0, 1)])
+def test_nothing_takes_nothing(size):
+    assert plan_memory(size, DEFAULT, 2, 4e9).n_bytes < 4e9
+
+
+@pytest.mark.parametrize(("value", "limit"), [(1e16, 1e16), ("2e+9", 2e9), (np.float32(1e9), 1e9)])
+def test_powers_of_ten_are_read(value, limit):
+    assert memory_limit(value) == limit

@@ -149,13 +149,16 @@ def discover(
 ) -> None:
     """Discover the causal graph of a file of time series.
 
-    Ctrl-C stops the training; the best model up to then is used.
+    Ctrl-C stops the training; the best model up to then is used. With more than 20 series the
+    blocks that are finished are kept instead, and --resume goes on.
     """
     from causalformer.config import resolve_settings
     from causalformer.data import read_series
     from causalformer.data.preparation import prepare_table
+    from causalformer.detect.memory import memory_limit
     from causalformer.estimator import CausalFormer
     from causalformer.knowledge import knowledge_from_options
+    from causalformer.scratch import memory_limited
 
     if out is None and (resume or save_model or browser):
         option = "--resume" if resume else "--save-model" if save_model else "--browser"
@@ -163,15 +166,16 @@ def discover(
     settings = resolve_settings(preset, key_values(set_))
     if quiet:
         warnings.simplefilter("ignore", DataWarning)
-    table = read_series(
-        source,
-        time_column=_time_column(time_column),
-        header=header,
-        group=group,
-        gaps=gaps.value,
-        resample=resample,
-    )
-    table = prepare_table(table, prepare or ())
+    with memory_limited(memory_limit(max_memory)):
+        table = read_series(
+            source,
+            time_column=_time_column(time_column),
+            header=header,
+            group=group,
+            gaps=gaps.value,
+            resample=resample,
+        )
+        table = prepare_table(table, prepare or ())
     model = CausalFormer(
         preset,
         max_lag=int(max_lag) if max_lag.isdecimal() else max_lag,  # type: ignore[arg-type]

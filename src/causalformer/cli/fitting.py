@@ -49,7 +49,13 @@ def run_discovery(
     else:
         with prepared_folder(out) as folder:
             checkpoint = _checkpoint(folder, resume=resume, talk=talk)
-            _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
+            try:
+                _fit(model.set_params(checkpoint=checkpoint), table, talk=talk)
+            except KeyboardInterrupt:
+                kept = any(folder.glob(f"{checkpoint.stem}.*"))
+                words = "--resume goes on from here" if kept else "nothing was finished yet"
+                say("note", f"stopped; {words}")
+                raise
             recordings = _fit_each(model, table) if each else None
             with staged(folder) as stage:
                 write_discovery(stage, model, table, _run_facts(table), recordings)

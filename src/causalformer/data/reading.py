@@ -189,9 +189,10 @@ def _from_parquet(path: Path) -> RawColumns:
         raw = _from_pandas(pd.read_parquet(path, engine="pyarrow", columns=[name]))
         for label, column in zip(raw.names, raw.cells, strict=True):  # none for an index
             labels += (label,)
-            if column.dtype.kind in "fiub":
-                room[:] = column
-                column = room
+            if column.dtype.kind in "fiub" and column.dtype.itemsize <= 8:
+                place = room.view(np.uint8)[: column.nbytes].view(column.dtype)
+                place[:] = column
+                column = place
             cells += (column,)
     return RawColumns(labels, cells, str(path), raw.index)
 

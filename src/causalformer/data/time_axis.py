@@ -87,11 +87,12 @@ def _position(raw: RawColumns, time_column: str | int) -> int:
 
 
 def _recognise_time(raw: RawColumns) -> tuple[int | None, AnyArray | None]:
-    if raw.index is not None:
+    dated = [i for i, cells in enumerate(raw.cells) if cells.dtype.kind in "Mm"]
+    # beside a column of dates the numbers of rows, even if some rows were dropped, are no time
+    if raw.index is not None and not (dated and raw.index[1].dtype.kind in "iuf"):
         time = _time_if_recognised(*raw.index, raw.source)
         if time is not None:
             return None, time
-    dated = [i for i, cells in enumerate(raw.cells) if cells.dtype.kind in "Mm"]
     for i, (name, cells) in enumerate(zip(raw.names, raw.cells, strict=True)):
         first_text = i == 0 and cells.dtype.kind in "OSU"
         if _named_like_time(name, i) or first_text or dated == [i]:

@@ -20,13 +20,21 @@ class LagChoice:
 
     max_lag: int
     reason: str
-    lowered: bool = False
+    advice: str = ""  # what to do if it was lowered
+
+    @property
+    def lowered(self) -> bool:
+        """Whether the series were too short for as many as were asked for."""
+        return bool(self.advice)
 
 
-def affordable(choice: LagChoice, n_slots: int, n_series: int) -> LagChoice:
+def affordable(
+    choice: LagChoice, n_slots: int, n_series: int, n_candidates: int | None = None
+) -> LagChoice:
     """Take fewer lags if the series are too short for so many coefficients.
 
-    With less than four slots per coefficient the held-out test draws false edges.
+    With less than four slots per coefficient the held-out test draws false edges. With
+    `n_candidates` an effect hangs on so many series, not on all.
 
     Examples
     --------
@@ -34,11 +42,13 @@ def affordable(choice: LagChoice, n_slots: int, n_series: int) -> LagChoice:
     >>> choice.max_lag, choice.reason
     (2, 'lowered from 5: 200 slots of 20 series allow no more')
     """
-    most = max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_series))
+    n_causes = n_candidates or n_series
+    most = max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_causes))
     if choice.max_lag <= most:
         return choice
     reason = f"lowered from {choice.max_lag}: {n_slots} slots of {n_series} series allow no more"
-    return LagChoice(most, reason, lowered=True)
+    advice = "record longer" if n_candidates else "record longer, or leave out series"
+    return LagChoice(most, reason, advice)
 
 
 def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None) -> LagChoice:

@@ -71,7 +71,10 @@ def _fit_errors(
     shrink: Float[Tensor, " column"],
     channel_shrink: float,
 ) -> FloatArray:
-    """Fit every effect by ridge regression where it was observed; give its mean squared error."""
+    """Fit every effect by ridge regression where it was observed; give its mean squared error.
+
+    That is infinite where the equations have no solution.
+    """
     bent = hidden.transpose(0, 1)  # effect, slot, channel
     features = torch.cat([bent, straight.expand(len(bent), *straight.shape[-2:])], dim=2)
     count, target = observed.T[..., None], now.T[..., None]
@@ -80,6 +83,8 @@ def _fit_errors(
     gram = (counted @ features).double()
     penalty = torch.cat([torch.full_like(bent[0, 0], channel_shrink), shrink])
     gram.diagonal(dim1=1, dim2=2).add_(penalty * n_counted[:, None])
-    weights = torch.linalg.solve(gram, (counted @ target).double())
+    factor, failed = torch.linalg.cholesky_ex(gram)
+    weights = torch.cholesky_solve((counted @ target).double(), factor)
     residual = (target - features @ weights.to(features)) * count
-    return np.asarray((residual.square().sum((1, 2)) / n_counted).cpu().double().numpy())
+    error = residual.square().sum((1, 2)) / n_counted
+    return np.asarray(error.masked_fill(failed > 0, torch.inf).cpu().double().numpy())

@@ -7,7 +7,7 @@ from causalformer.config import DetectorSettings
 from causalformer.detect.removal import NUMBERS
 from causalformer.detect.screening import n_candidates
 from causalformer.errors import SettingsError
-from causalformer.scratch import free_memory, is_large, memory_limited
+from causalformer.scratch import free_memory, largest_in_memory, memory_limited
 
 _MAIN = 0.5e9  # bytes of the interpreter and its libraries
 _WORKER = 0.45e9  # the same in a worker process
@@ -44,7 +44,7 @@ def memory_limit(value: str | float | None) -> float:
     """
     if value is None:
         return free_memory()
-    found = re.fullmatch(r"\s*([\d.]+(?:e\d+)?)\s*([kmgt]?b|)\s*", str(value).lower())
+    found = re.fullmatch(r"\s*([\d.]+(?:e[+-]?\d+)?)\s*([kmgt]?b|)\s*", str(value).lower())
     try:
         limit = float(found[1]) * _UNITS[found[2]] if found else 0.0
     except ValueError:
@@ -93,12 +93,12 @@ def _planned(size: Size, settings: DetectorSettings, n_jobs: int, limit: float) 
             ("the number of series", _largest(size, "n_series", settings, limit)),
             ("the number of slots", _largest(size, "n_slots", settings, limit)),
         )
-        if n > 0
+        if n > 1
     ]
     advice = f"; {' or '.join(fits)} would fit" if fits else ""
     raise SettingsError(
         f"{size.n_series} series of {size.n_slots} slots with {size.max_lag} lags take about "
-        f"{least / 1e9:.1f} GB of memory, but only {limit / 1e9:.1f} GB may be used{advice}; or "
+        f"{least / 1e9:.3g} GB of memory, but only {limit / 1e9:.3g} GB may be used{advice}; or "
         "raise max_memory"
     )
 
@@ -119,7 +119,8 @@ def _smallest_cut(
 
 def _block_sizes(size: Size) -> list[int]:
     """Give the numbers of effects that a block may have, the best first; two blocks at least."""
-    best = min(max(10, min(25, _SLOTS_PER_BLOCK // size.n_slots)), -(-size.n_series // 2))
+    best = max(10, min(25, _SLOTS_PER_BLOCK // max(1, size.n_slots)))
+    best = max(1, min(best, -(-size.n_series // 2)))
     return [best, *(n for n in (10, 5, 2, 1) if n < best)]
 
 
@@ -135,10 +136,10 @@ def _largest(size: Size, what: str, settings: DetectorSettings, limit: float) ->
 
 def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) -> float:
     """Estimate the bytes of all processes together."""
-    slots, series, lags = size.n_slots, size.n_series, size.max_lag
+    slots, series, lags = size.n_slots, max(1, size.n_series), size.max_lag
     table, past = 8.0 * slots * series, 4.0 * slots * series * lags
     per_block = past / series * min(effects, series)
-    table, past = (0.0 if is_large(n) else n for n in (table, past))  # those lie on disk
+    table, past = (min(n, largest_in_memory()) for n in (table, past))  # the rest lies on disk
     matrices = 8.0 * series**2 * (14 + 5 * lags)
     together = series <= settings.screen_above
     causes = series if together else n_candidates(slots, lags, series, settings.max_candidates)

@@ -17,9 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from causalformer.errors import OutputError
 
-FREE_SHARE: Final = 0.7
-"""Share of the free memory that may be used, unless the user says otherwise."""
-
+_FREE_SHARE: Final = 0.7  # of the free memory may be used, unless the user says otherwise
 _LARGE: Final = 1 / 40  # of the memory that may be used; a fit holds some ten arrays of one size
 _NUMBERS: Final = 2**20  # in a part
 
@@ -47,7 +45,7 @@ def free_memory() -> float:
     """Give the bytes that may be used if nobody says otherwise."""
     import psutil
 
-    return FREE_SHARE * float(psutil.virtual_memory().available)
+    return _FREE_SHARE * float(psutil.virtual_memory().available)
 
 
 def largest_in_memory() -> float:

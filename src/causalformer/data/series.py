@@ -24,7 +24,8 @@ class SeriesTable:
     ----------
     values : array of float64, shape (slot, series)
         One row per time slot, one column per series; NaN is a missing value. Kept C-contiguous
-        and read-only; an array that somebody else could still change is copied.
+        and read-only; an array that somebody else could still change is copied, a mapped file that
+        may only be read is not.
     names : sequence of str
         One name per series.
     time : array of shape (slot,), optional

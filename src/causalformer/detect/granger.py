@@ -161,9 +161,8 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     n_free = freedom + tested[..., None] - n_tested
     first = _log_p(up_to / np.maximum(n_tested, 1) / (left_over / n_free), n_tested, n_free)
     spread = np.sqrt(np.outer(np.diag(inverse), residual / freedom))
-    there = (spread > 0) & np.asarray(lagged.any(axis=0))[
-        :, None
-    ]  # of a constant column only rounding is left
+    varies = np.asarray(lagged.any(axis=0))  # of a constant column only rounding is left
+    there = (spread > 0) & varies[:, None]
     t = np.divide(np.abs(beta), spread, out=np.zeros_like(beta), where=there)
     t = t.reshape(n_causes, max_lag, n_effects).transpose(0, 2, 1)
     share = explained / (explained + residual)

@@ -32,7 +32,10 @@ def scheduler():
     """A scheduler with two workers, each a process of its own, as on a cluster."""
     distributed = pytest.importorskip("dask.distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         yield cluster.scheduler_address, client
 
 
@@ -76,10 +79,13 @@ def test_without_a_cluster_jobs_are_processes():
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://", ""])
 def test_where_no_scheduler_answers_the_message_says_what_to_give(address, monkeypatch):
+    dask = pytest.importorskip("dask")
     pytest.importorskip("dask.distributed")
     monkeypatch.setattr("causalformer.parallel._SECONDS_TO_CONNECT", 1)
     with pytest.raises(SettingsError, match=r"no Dask scheduler .*'local'"), workers(address, 1):
         pass
+    # Else whatever of this process uses Dask next, such as xarray writing a file, would fail.
+    assert dask.config.get("scheduler", None) is None
 
 
 def test_without_dask_the_message_names_the_extra(monkeypatch):

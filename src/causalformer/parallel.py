@@ -99,18 +99,20 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
         ) from None
     if cluster == "local":
         local = local_cluster(_at_once(n_jobs))
-        client = Client(local)  # type: ignore[no-untyped-call]
-        with local, client, parallel_config(backend="dask"):
+        client = Client(local, set_as_default=False)  # type: ignore[no-untyped-call]
+        with local, client, parallel_config(backend="dask", client=client):
             yield -1
         return
     try:
-        client = Client(cluster, timeout=_SECONDS_TO_CONNECT)  # type: ignore[no-untyped-call]
+        client = Client(  # type: ignore[no-untyped-call]
+            cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
+        )
     except (OSError, ValueError, TypeError) as error:
         raise SettingsError(
             f"no Dask scheduler answers at {cluster!r} ({error}); give 'local' or an address such "
             "as tcp://10.0.0.5:8786"
         ) from error
-    with client, parallel_config(backend="dask"):
+    with client, parallel_config(backend="dask", client=client):
         yield -1
 
 

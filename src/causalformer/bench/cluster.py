@@ -57,7 +57,7 @@ def _fit(
     from dask.distributed import Client
 
     local = local_cluster(n_workers)
-    client = Client(local)  # type: ignore[no-untyped-call]
+    client = Client(local, set_as_default=False)  # type: ignore[no-untyped-call]
     killed: list[int] = []
 
     def kill_one(_: object) -> None:

@@ -34,22 +34,18 @@ def make_evidence(
     t=None,
     residual_correlation=None,
     n_slots=10**9,
-    scores=None,
     lag_error=None,
 ):
-    """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else.
-
-    Without `scores` there are too few samples for self-loops to be tested again.
-    """
-    scores = np.zeros((max_lag + 1, n_series)) if scores is None else scores
+    """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else."""
+    scores = np.zeros((max_lag + 1, n_series))
     p = filled(n_series, 0.9, p_value)
     by_lag = np.zeros((n_series, n_series, max_lag))
     by_lag[..., 0] = 1.0
-    linear_t = np.zeros_like(by_lag)
+    sparse_t = np.zeros_like(by_lag)
     for place, values in (profile or {}).items():
         by_lag[place] = values
     for place, values in (t or {}).items():
-        linear_t[place] = values
+        sparse_t[place] = values
     alone = np.full_like(by_lag, np.inf)
     for place, values in (lag_error or {}).items():
         alone[place] = values
@@ -72,8 +68,8 @@ def make_evidence(
             n_together=np.full((n_series, n_series), float(n_slots)),
             residual=np.zeros((len(scores) - max_lag, n_series), dtype=np.float32),
         ),
-        linear_p=p,
-        linear_t=linear_t,
+        sparse_p=p,
+        sparse_t=sparse_t,
         tested=np.ones_like(p, dtype=bool),
     )
 

@@ -41,7 +41,7 @@ def made_model(table, edges, *, max_lag=3, warnings=(), seed=0):
         "effect": rng.uniform(-0.01, 0.3, size=(n, n)),
         "strength": rng.uniform(0, 1, size=(n, n)),
         "lag_profile": rng.uniform(0, 1, size=(n, n, max_lag)),
-        "linear_p_value": p_value,
+        "sparse_p_value": p_value,
         "partial_correlation": rng.uniform(-1, 1, size=(n, n)),
     }
     model = CausalFormer(max_lag=max_lag)

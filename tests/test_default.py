@@ -168,7 +168,7 @@ class TestResult:
         assert set(fitted.scores_) == {
             *("score", "p_value", "q_value", "effect", "strength", "lag_profile"),
             *(
-                "linear_p_value",
+                "sparse_p_value",
                 "instantaneous_p_value",
                 "instantaneous_q_value",
                 "partial_correlation",

@@ -12,7 +12,7 @@ from causalformer import CausalFormer
 
 TINY = {"max_epochs": 3, "n_channels": 4}
 NAMES = ["A", "B", "C", "D"]
-FIGURES = ("p_value", "q_value", "effect", "strength", "lag_profile", "linear_p_value")
+FIGURES = ("p_value", "q_value", "effect", "strength", "lag_profile", "sparse_p_value")
 WITHIN = ("instantaneous_p_value", "instantaneous_q_value", "partial_correlation")
 
 few = settings(max_examples=6)

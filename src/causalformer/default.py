@@ -355,12 +355,12 @@ def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
     evidence, within = found.evidence, found.within_evidence
     return {
         "score": found.score,
-        "p_value": found.p_value,
-        "q_value": found.q_value,
+        "p_value": evidence.p_value,
+        "q_value": evidence.q_value,
         "effect": evidence.effect,
         "strength": evidence.strength,
         "lag_profile": evidence.lag_profile,
-        "linear_p_value": evidence.linear_p,
+        "sparse_p_value": evidence.sparse_p,
         "instantaneous_p_value": within.p_value,
         "instantaneous_q_value": within.q_value,
         "partial_correlation": within.partial,

@@ -6,8 +6,8 @@ import statsmodels.api as sm
 from sklearn.base import clone
 
 from causalformer.baselines import VarGranger
+from causalformer.baselines.granger import granger_tests
 from causalformer.datasets import make_var
-from causalformer.detect.granger import granger_tests
 from causalformer.errors import DataError, DataWarning, SettingsError
 
 
@@ -111,7 +111,7 @@ def test_scores_stay_finite_and_in_order_where_p_underflows():
 def test_log_p_goes_on_smoothly_where_floats_end():
     from scipy.stats import f as f_law
 
-    from causalformer.detect.granger import _log_p
+    from causalformer.baselines.granger import _log_p
 
     tested, freedom = np.full((200, 1), 3), 500
     f = np.linspace(1.0, 8e3, 200)[:, None]

@@ -20,7 +20,7 @@ from evidence_examples import samples_of
 TINY = DetectorSettings(max_epochs=3, n_channels=4, screen_above=3, max_candidates=8)
 NAMES = tuple("abcdefghijklmnopqr")
 ANYTHING = KnownGraph.anything(len(NAMES), 2)
-OF_PAIRS = ("p_value", "q_value", "effect", "size", "strength", "lag_profile", "linear_p", "tested")
+OF_PAIRS = ("p_value", "q_value", "effect", "size", "strength", "lag_profile", "sparse_p", "tested")
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(sample
         )
         torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
     expected = gather_evidence(dense, samples, TINY, ANYTHING.allowed[..., 1:])
-    for name in ("effect", "strength", "lag_profile", "linear_p", "linear_t"):
+    for name in ("effect", "strength", "lag_profile", "sparse_p", "sparse_t"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name
         )

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import cauchy, false_discovery_control, norm
 
-from causalformer.detect.evidence import cauchy_combination, edge_q, false_discovery_q, normal_p
+from causalformer.detect.evidence import (
+    cauchy_combination,
+    edge_q,
+    false_discovery_q,
+    local_false_discovery,
+    normal_p,
+)
 
 p_values = hnp.arrays(float, st.integers(1, 30), elements=st.floats(0, 1))
 one_p = st.floats(1e-300, 1)
@@ -98,3 +104,23 @@ class TestNormalP:
 
     def test_it_is_never_zero(self):
         assert normal_p(np.array([1e9, np.inf])).min() > 0
+
+
+class TestLocalFalseDiscovery:
+    @given(p=hnp.arrays(float, st.integers(1, 60), elements=one_p))
+    def test_is_a_rate_that_grows_with_the_p_value(self, p):
+        rate = local_false_discovery(p)
+        assert ((rate >= 0) & (rate <= 1)).all()
+        assert (np.diff(rate[np.argsort(p)]) >= -1e-12).all()
+
+    def test_is_one_over_the_density_of_p_values(self):
+        p = np.concatenate([np.linspace(0, 0.1, 51)[1:], np.linspace(0.1, 1, 51)[1:]])
+        rate = local_false_discovery(p)  # half of them in a tenth of the range
+        np.testing.assert_allclose(rate[:50], 0.2)
+        np.testing.assert_allclose(rate[50:], 1.0)
+
+    def test_keeps_the_form_of_what_is_given(self):
+        p = np.array([[0.01, 0.5], [0.9, 1e-300]])
+        np.testing.assert_array_equal(
+            local_false_discovery(p), local_false_discovery(p.ravel()).reshape(2, 2)
+        )

@@ -167,7 +167,7 @@ def test_the_table_sorts_and_opens_evidence_by_keyboard(opened):
     details = page.locator("#details")
     assert "soil → river" in details.inner_text()
     assert "after 3 slots" in details.inner_text()
-    for number in ("held-out gain", "p-value", "q-value", "strength", "p of the linear test"):
+    for number in ("held-out gain", "p-value", "q-value", "strength", "p of the sparse test"):
         assert number in details.inner_text()
     assert details.locator("figure").count() == 3
 

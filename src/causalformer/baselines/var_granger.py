@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from causalformer.baselines.contract import Baseline, Findings, FloatArray
-from causalformer.detect.granger import granger_tests
+from causalformer.baselines.granger import granger_tests
 from causalformer.errors import SettingsError
 
 

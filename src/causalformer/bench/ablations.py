@@ -25,7 +25,7 @@ PAPER_ABLATIONS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 DEFAULT_ABLATIONS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
         "default-without-masked-sources": {"removed_share": 0.0},
-        "default-without-linear-evidence": {"linear_evidence": False},
+        "default-without-sparse-tests": {"sparse_evidence": False},
         "default-without-lag-weighting": {"lag_power": 0.0},
         "default-with-attention": {"attention": True},
     }

@@ -45,8 +45,8 @@ _OF_PAIRS = {
     "strength": 0.0,
     "lag_profile": 0.0,
     "lag_error": np.inf,
-    "linear_p": 1.0,
-    "linear_t": 0.0,
+    "sparse_p": 1.0,
+    "sparse_t": 0.0,
     "tested": False,
 }
 _OF_PAIRS_HELD_OUT = {"gain": 0.0, "gain_error": 0.0}

@@ -3,7 +3,8 @@
 1. bring every series to normal scores;
 2. train one network per fold, with causes removed at random (`causalformer.model.channels`);
 3. compare held-out errors with and without each cause (`causalformer.detect.removal`);
-4. where the network is hardly better than a linear model, let Granger's linear test speak, too;
+4. where the network predicts no better than a sum of few terms, let the test of such sums speak,
+   too (`causalformer.detect.sparse`);
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
@@ -19,15 +20,10 @@ from torch import Tensor
 from causalformer.config import DetectorSettings
 from causalformer.data.windows import TimeSplit
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
-from causalformer.detect.granger import (
-    GrangerTests,
-    beside_each_other,
-    lagged_tests,
-    separate_tests,
-)
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
+from causalformer.detect.sparse import sparse_tests
 from causalformer.devices import has_float64
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channel_loss import masked_source_loss
@@ -54,22 +50,23 @@ class Evidence:
     effect : array
         By which share the held-out error grows without the cause.
     size : array
-        `effect`, or the linear model's share of explained variance where that test counts, if
+        `effect`, or the share of variance explained in the sparse test where that counts, if
         larger.
     strength : array
         Spread of the cause's contribution to the prediction, in standard deviations of the effect.
     lag_profile : array ``[cause, effect, lag - 1]``
         How much of the contribution comes through each lag.
     lag_error : array ``[cause, effect, lag - 1]``
-        Error with this lag of the cause alone; infinite without evidence and for self-loops.
+        Error with this lag of the cause alone; infinite without evidence, for self-loops, and
+        where the profile is that of the sparse test.
     samples : Samples
         What the tests rest on.
     removal : RemovalErrors
         Held-out errors.
-    linear_p : array
-        p-value of Granger's linear test.
-    linear_t : array ``[cause, effect, lag - 1]``
-        |t| of every coefficient of the linear model.
+    sparse_p : array
+        p-value of the sparse test.
+    sparse_t : array ``[cause, effect, lag - 1]``
+        Largest |t| of every lag in the sparse test.
     tested : array of bool
         Whether the pair was tested: it is allowed, and screening left it.
     """
@@ -83,8 +80,8 @@ class Evidence:
     lag_error: FloatArray
     samples: Samples
     removal: RemovalErrors
-    linear_p: FloatArray
-    linear_t: FloatArray
+    sparse_p: FloatArray
+    sparse_t: FloatArray
     tested: BoolArray
 
 
@@ -207,60 +204,35 @@ def gather_evidence(
     strength, lag_profile = contributions(model, samples.thinned(_MOST_TO_DESCRIBE).past)
     ridge = settings.ridge_for(samples.n_informed)
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
-    removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
-    tested = np.asarray(allowed.any(axis=-1))
+    tested, own = np.asarray(allowed.any(axis=-1)), model.own.numpy()
+    sparse = sparse_tests(samples, allowed, own, model.sources)
+    weighed = replace(samples, observed=sparse.weight)
+    removal = removal_errors(model, weighed, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    linear = linear_tests(samples, allowed, model.sources)
-    linear_p = np.exp(linear.log_p)
-    hardly_better = removal.better_than_linear < settings.linear_margin  # per effect
-    linear_counts = hardly_better & settings.linear_evidence
-    p_value = np.where(linear_counts, cauchy_combination(network_p, linear_p), network_p)
+    # the better witness speaks: terms that leave out what the network knows find false causes
+    sparse_counts = settings.sparse_evidence & (own | (sparse.error <= removal.error))
+    p_value = np.where(sparse_counts, cauchy_combination(network_p, sparse.p_value), network_p)
     p_value = np.where(tested, p_value, 1.0)
     effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
-    linear_leads = linear_counts & (linear_p < network_p)
-    between = (p_value <= SOME_EVIDENCE) & ~model.own.numpy()
+    sparse_leads = sparse_counts & (sparse.p_value < network_p)
+    between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
     return Evidence(
         p_value=p_value,
-        q_value=edge_q(p_value, tested, model.own.numpy()),
+        q_value=edge_q(p_value, tested, own),
         effect=effect,
-        size=np.where(linear_counts, np.maximum(effect, linear.explained), effect),
+        size=np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
         strength=strength,
-        # where the linear test is the better witness it names the lag, too
-        lag_profile=np.where(linear_leads[..., None], linear.t**2, lag_profile),
+        # where the sparse test is the stronger witness it names the lag, too
+        lag_profile=np.where(sparse_leads[..., None], sparse.t**2, lag_profile),
         lag_error=np.where(allowed, lag_error, np.inf),
         samples=samples,
         removal=removal,
-        linear_p=linear_p,
-        linear_t=linear.t,
+        sparse_p=sparse.p_value,
+        sparse_t=sparse.t,
         tested=tested,
     )
-
-
-def linear_tests(
-    samples: Samples, allowed: BoolArray, sources: Tensor | None = None
-) -> GrangerTests:
-    """Test every pair by Granger's test, on the samples where the effect was observed.
-
-    Gaps cost power, and most causes need but their first lags: if values are missing, a cause is
-    tested with one lag, with two, and so on, and the p-values are combined.
-    """
-    if sources is not None:
-        return beside_each_other(
-            linear_tests(samples.of(causes, [i]), allowed[:, [i]])
-            for i, causes in enumerate(sources.tolist())
-        )
-    past, now, observed = (
-        x.cpu().numpy() for x in (samples.past.flatten(1), samples.now, samples.observed)
-    )
-    if samples.complete and allowed.all():
-        return lagged_tests(past, now, samples.max_lag)
-    tests = separate_tests(past, now, samples.max_lag, observed > 0, allowed)
-    if samples.complete:
-        return tests
-    p_values = np.moveaxis(np.exp(tests.first_log_p), -1, 0)
-    return replace(tests, log_p=np.log(cauchy_combination(*p_values)))
 
 
 def contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:

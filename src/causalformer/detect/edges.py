@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import SOME_EVIDENCE, Evidence, linear_tests
-from causalformer.detect.evidence import edge_q
+from causalformer.detect.calibrated import SOME_EVIDENCE, Evidence
+from causalformer.detect.evidence import local_false_discovery
 from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -18,7 +18,9 @@ BoolArray = NDArray[np.bool_]
 
 _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest value
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
-_SECOND_LAG_T = 6.0  # and this |t| in the linear model
+_SECOND_LAG_T = 6.0  # and this |t| beside the others
+_MOST_LIKELY_FALSE = 0.5  # local false discovery rate of an edge, at most
+_SHARED = 2.0  # times what the errors of two series share, typically
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +37,12 @@ class FoundEdges:
         Whether the direction of an edge within a slot is more than a guess.
     main_lag : array of int ``[cause, effect]``
         Position of the lag that carries most of an edge.
-    p_value, q_value : array ``[cause, effect]``
-        Of the edges from the past.
     """
 
     lagged: BoolArray
     within: BoolArray
     oriented: BoolArray
     main_lag: NDArray[np.int64]
-    p_value: FloatArray
-    q_value: FloatArray
     evidence: Evidence
     within_evidence: InstantaneousEvidence
 
@@ -57,7 +55,7 @@ class FoundEdges:
         """
         from scipy.stats import norm
 
-        score = -np.log10(self.p_value)
+        score = -np.log10(self.evidence.p_value)
         if not self.within.any():
             return score
         within = self.within_evidence
@@ -68,6 +66,7 @@ class FoundEdges:
     def edges(self, names: tuple[str, ...], frequency: FloatArray | None) -> tuple[Edge, ...]:
         """Name the edges; the score is ``-log10 p``."""
         strength, profile = self.evidence.strength, self.evidence.lag_profile
+        p_values, q_values = self.evidence.p_value, self.evidence.q_value
         edges = []
         for j, i, k in np.argwhere(self.lagged):
             main = self.main_lag[j, i]
@@ -78,9 +77,9 @@ class FoundEdges:
                     names[j],
                     names[i],
                     int(k) + 1,
-                    -np.log10(self.p_value[j, i]) * share,
-                    p_value=self.p_value[j, i],
-                    q_value=self.q_value[j, i],
+                    -np.log10(p_values[j, i]) * share,
+                    p_value=p_values[j, i],
+                    q_value=q_values[j, i],
                     strength=strength[j, i] * np.sqrt(share),
                     frequency=np.nan if frequency is None else frequency[j, i],
                 )
@@ -104,15 +103,19 @@ class FoundEdges:
 
 
 def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -> BoolArray:
-    """Ask for significance and, between two series, for a size.
+    """Ask for significance and, between two series, for more than chance and for a size.
 
-    In a long series an effect of any size is significant, and hidden common drivers make many tiny
-    ones. So an edge must explain `min_effect`, and as much more as the errors of two series
-    typically share within a slot: what a hidden driver gives to all pairs is no evidence for one.
+    Of many edges between series the last ones that the rate lets pass are mostly false; an edge
+    must be more likely true than not. In a long series an effect of any size is significant, and
+    hidden common drivers make many tiny ones. So an edge must explain `min_effect`, and twice as
+    much more as the errors of two series typically share within a slot: what a hidden driver gives
+    to all pairs is no evidence for one.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
-    least = settings.min_effect + evidence.removal.shared
-    return (evidence.q_value <= alpha) & (own | (evidence.size >= least))
+    likely = own.copy()
+    likely[~own] = local_false_discovery(evidence.p_value[~own]) <= _MOST_LIKELY_FALSE
+    least = settings.min_effect + _SHARED * evidence.removal.shared
+    return (evidence.q_value <= alpha) & likely & (own | (evidence.size >= least))
 
 
 def found_edges(
@@ -125,8 +128,6 @@ def found_edges(
 ) -> FoundEdges:
     """Choose the edges of the graph; what is known beforehand comes first."""
     chosen = lagged_edges(evidence, alpha, settings)
-    p_value, q_value = _with_self_loops(evidence, chosen, known)
-    chosen |= np.eye(len(chosen), dtype=bool) & (q_value <= alpha)
     may_be_within = known.allowed[..., 0]
     linked = (within.q_value <= alpha) & (np.abs(within.partial) >= np.sqrt(settings.min_effect))
     linked &= may_be_within | may_be_within.T
@@ -146,8 +147,6 @@ def found_edges(
         within=linked & (towards > towards.T) | must_be_within,
         oriented=within.oriented | ~free | must_be_within,
         main_lag=main,
-        p_value=p_value,
-        q_value=q_value,
         evidence=evidence,
         within_evidence=within,
     )
@@ -169,23 +168,6 @@ def within_dominates(
     return bool(inside > before)
 
 
-def _with_self_loops(
-    evidence: Evidence, chosen: BoolArray, known: KnownGraph
-) -> tuple[FloatArray, FloatArray]:
-    """Test self-loops again, given only the causes that were found.
-
-    Conditioning on all lags of all series costs short series the power to see their own memory.
-    """
-    p_value, allowed = evidence.p_value.copy(), known.allowed[..., 1:]
-    tested = np.asarray(allowed.any(axis=-1))
-    for i in np.flatnonzero(np.diag(tested)).tolist():
-        causes = [i, *(j for j in np.flatnonzero(chosen[:, i]).tolist() if j != i)]
-        tests = linear_tests(evidence.samples.of(causes, [i]), allowed[np.ix_(causes, [i])])
-        again = 2 * np.exp(tests.log_p[0, 0])  # one of two tests
-        p_value[i, i] = np.clip(again, 1e-300, p_value[i, i])
-    return p_value, edge_q(p_value, tested)
-
-
 def main_lag(evidence: Evidence, allowed: BoolArray) -> NDArray[np.int64]:
     """Give the position of the main lag ``[cause, effect]``: alone it leaves the least error.
 
@@ -201,7 +183,7 @@ def _lags(
     evidence: Evidence, chosen: BoolArray, main: NDArray[np.int64], known: KnownGraph
 ) -> BoolArray:
     """Take the main lag of every edge, and others that are nearly as strong beyond doubt."""
-    profile, t, allowed = evidence.lag_profile, evidence.linear_t, known.allowed[..., 1:]
+    profile, t, allowed = evidence.lag_profile, evidence.sparse_t, known.allowed[..., 1:]
     strongest = np.arange(profile.shape[-1]) == main[..., None]
     further = t >= np.maximum(_SECOND_LAG_T, _SECOND_LAG * t.max(axis=-1, keepdims=True))
     further &= profile >= _SECOND_LAG * profile.max(axis=-1, keepdims=True)

@@ -5,14 +5,14 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-_SMALLEST = 1e-300
+SMALLEST = 1e-300
 
 
 def normal_p(z: FloatArray) -> FloatArray:
     """Give the one-sided p-value of a standard normal statistic; large values are evidence."""
     from scipy.special import ndtr
 
-    return np.asarray(np.maximum(ndtr(-z), _SMALLEST))
+    return np.asarray(np.maximum(ndtr(-z), SMALLEST))
 
 
 def cauchy_combination(*p_values: FloatArray) -> FloatArray:
@@ -23,7 +23,7 @@ def cauchy_combination(*p_values: FloatArray) -> FloatArray:
     >>> cauchy_combination(np.array([0.01]), np.array([0.6])).round(3)
     array([0.02])
     """
-    stacked = np.clip(np.stack(p_values), _SMALLEST, 1 - 1e-6)
+    stacked = np.clip(np.stack(p_values), SMALLEST, 1 - 1e-6)
     # tan((1/2 - p) π) = 1 / tan(π p), which keeps its digits for small p
     statistic = (1.0 / np.tan(np.pi * stacked)).mean(axis=0)
     combined = np.where(
@@ -31,7 +31,7 @@ def cauchy_combination(*p_values: FloatArray) -> FloatArray:
         1.0 / (np.pi * np.maximum(statistic, 1.0)),
         0.5 - np.arctan(statistic) / np.pi,
     )
-    return np.asarray(np.clip(combined, _SMALLEST, 1.0))
+    return np.asarray(np.clip(combined, SMALLEST, 1.0))
 
 
 def false_discovery_q(p_values: FloatArray) -> FloatArray:
@@ -48,6 +48,28 @@ def false_discovery_q(p_values: FloatArray) -> FloatArray:
     q = np.empty_like(flat)
     q[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return q.reshape(p_values.shape)
+
+
+def local_false_discovery(p_values: FloatArray) -> FloatArray:
+    """Estimate how likely each test of a family is a false discovery, given those near it.
+
+    A q-value speaks for all tests up to one. The last of them may be false more often than not:
+    behind a hundred clear edges the rate lets five pass that are nothing but the smallest p-values
+    of noise. Noise has p-values of density one; their density where a p-value lies is estimated as
+    falling (Grenander 1956), and says how much more there is than noise.
+
+    Examples
+    --------
+    >>> noise = np.arange(1, 91) / 100
+    >>> local_false_discovery(np.append(np.full(10, 1e-6), noise))[[0, 10]].round(3)
+    array([0., 1.])
+    """
+    from scipy.optimize import isotonic_regression
+
+    values, place, count = np.unique(p_values, return_inverse=True, return_counts=True)
+    width = np.maximum(np.diff(values, prepend=0.0), SMALLEST)
+    density = isotonic_regression(count / p_values.size / width, weights=width, increasing=False).x
+    return np.asarray(np.minimum(1.0 / density, 1.0)[place.reshape(p_values.shape)])
 
 
 def edge_q(

@@ -180,7 +180,7 @@ def _evidence(model: "CausalFormer", link: _Link) -> dict[str, Any]:
     profile = model.scores_["lag_profile"][pair]
     return {
         "gain": number(model.scores_["effect"][pair]),
-        "linear_p_value": number(model.scores_["linear_p_value"][pair]),
+        "sparse_p_value": number(model.scores_["sparse_p_value"][pair]),
         "profile": {"first": 1, "values": [number(value) for value in profile.tolist()]},
     }
 

@@ -10,7 +10,7 @@ function describeEdge(edge) {
   const whose = edge.kind === "self" ? "its own past" : `the past of ${cause}`;
   if (!known(edge.gain)) return `${cause} has a high causal score for ${effect} among all series.`;
   if (edge.gain > 0) return `Without ${whose}, held-out errors of ${effect} grow by ${percent(edge.gain)}.`;
-  return `The network's held-out errors of ${effect} do not grow without ${whose}; the linear test speaks for this edge.`;
+  return `The network's held-out errors of ${effect} do not grow without ${whose}; the sparse test speaks for this edge.`;
 }
 
 function whyNot(edge) {
@@ -27,7 +27,7 @@ function numbersOf(edge) {
     ["strength", known(edge.strength) ? figure(edge.strength) : null],
     ["p-value", known(edge.p_value) ? probability(edge.p_value) : null],
     ["q-value", known(edge.q_value) ? probability(edge.q_value) : null],
-    ["p of the linear test", known(edge.linear_p_value) ? probability(edge.linear_p_value) : null],
+    ["p of the sparse test", known(edge.sparse_p_value) ? probability(edge.sparse_p_value) : null],
     ["partial correlation", known(edge.partial_correlation) ? figure(edge.partial_correlation) : null],
     ["found in refits", known(edge.frequency) ? percent(edge.frequency) : null],
     ["found in recordings", ownGraphs ? agreeing(edge.cause, edge.effect) : null],

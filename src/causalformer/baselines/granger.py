@@ -10,8 +10,8 @@ where RSS₁ is the residual sum of squares with the cause and RSS₀ without it
 decomposition of X serves all pairs.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +37,11 @@ class GrangerTests:
         Natural logarithm of the p-value.
     t : array of float ``[cause, effect, lag - 1]``
         |t| of every single coefficient.
-    explained : array of float
-        Share of the variance left by all other causes that this one explains (partial R²).
-    first_log_p : array of float ``[cause, effect, lag - 1]``
-        As `log_p`, if the cause has but its lags up to this one, and all others have all of theirs.
     """
 
     f: FloatArray
     log_p: FloatArray
     t: FloatArray
-    explained: FloatArray
-    first_log_p: FloatArray
 
     @property
     def lag(self) -> NDArray[np.int64]:
@@ -93,40 +87,6 @@ def granger_tests(
     return lagged_tests(lagged, values[slot], max_lag)
 
 
-def separate_tests(
-    lagged: FloatArray,
-    effects: FloatArray,
-    max_lag: int,
-    counts: NDArray[np.bool_],
-    allowed: NDArray[np.bool_],
-) -> GrangerTests:
-    """Test every pair as `lagged_tests`, each effect with rows and regressors of its own.
-
-    Parameters
-    ----------
-    lagged, effects, max_lag
-        As in `lagged_tests`.
-    counts : array of bool ``[row, effect]``
-        The rows to use for each effect.
-    allowed : array of bool ``[cause, effect, lag - 1]``
-        The regressors to use for each effect; a cause without any gets p = 1.
-    """
-    tests = []
-    for i in range(effects.shape[1]):
-        rows, used = counts[:, i], allowed[:, i].ravel()
-        tests.append(
-            lagged_tests(np.where(used, lagged[rows], 0.0), effects[rows, i : i + 1], max_lag)
-        )
-    return beside_each_other(tests)
-
-
-def beside_each_other(tests: Iterable[GrangerTests]) -> GrangerTests:
-    """Join the tests of different effects, each with as many causes."""
-    each = list(tests)
-    joined = (np.concatenate([getattr(t, f.name) for t in each], 1) for f in fields(GrangerTests))
-    return GrangerTests(*joined)
-
-
 def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> GrangerTests:
     """Test every pair from regressors ``[row, (cause, lag)]`` and effects ``[row, effect]``.
 
@@ -135,8 +95,7 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     n_causes = lagged.shape[1] // max_lag
     n_rows, n_effects = effects.shape
     nothing = np.zeros((n_causes, n_effects))
-    by_lag = np.zeros((n_causes, n_effects, max_lag))
-    untested = GrangerTests(nothing, nothing, by_lag, nothing, by_lag)
+    untested = GrangerTests(nothing, nothing, np.zeros((n_causes, n_effects, max_lag)))
     if n_rows < 2:
         return untested
     if n_rows > _MANY_ROWS:
@@ -154,19 +113,14 @@ def lagged_tests(lagged: FloatArray, effects: FloatArray, max_lag: int) -> Grang
     freedom = n_rows - rank - 1
     if freedom < 1:  # more coefficients than rows: nothing can be tested
         return untested
-    up_to, n_tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
-    explained, tested = up_to[..., -1], n_tested[..., -1]
+    explained, tested = _wald(beta, inverse, _null_space(right, rank), max_lag)
     f = explained / np.maximum(tested, 1) / (residual / freedom)
-    left_over = residual[:, None] + np.maximum(explained[..., None] - up_to, 0.0)
-    n_free = freedom + tested[..., None] - n_tested
-    first = _log_p(up_to / np.maximum(n_tested, 1) / (left_over / n_free), n_tested, n_free)
     spread = np.sqrt(np.outer(np.diag(inverse), residual / freedom))
     varies = np.asarray(lagged.any(axis=0))  # of a constant column only rounding is left
     there = (spread > 0) & varies[:, None]
     t = np.divide(np.abs(beta), spread, out=np.zeros_like(beta), where=there)
     t = t.reshape(n_causes, max_lag, n_effects).transpose(0, 2, 1)
-    share = explained / (explained + residual)
-    return GrangerTests(f, _log_p(f, tested, np.array(freedom)), t, share, first)
+    return GrangerTests(f, _log_p(f, tested, freedom), t)
 
 
 def _standardised(columns: FloatArray) -> FloatArray:
@@ -218,29 +172,21 @@ def _null_space(right: FloatArray, rank: int) -> FloatArray:
 def _wald(
     beta: FloatArray, inverse: FloatArray, null_space: FloatArray, max_lag: int
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return RSS₀ - RSS₁ if a cause has its lags up to one, ``[cause, effect, lag - 1]``.
+    """Return RSS₀ - RSS₁ of every cause ``[cause, effect]``, and how many constraints that makes.
 
-    And how many constraints that makes, ``[cause, 1, lag - 1]``. Where collinearity ties the lags
-    of a cause together they are tested all at once only.
+    Where collinearity leaves some combinations of a cause's coefficients undetermined, the others
+    are tested.
     """
     n_causes = len(beta) // max_lag
-    explained = np.zeros((n_causes, beta.shape[1], max_lag))
-    tested = np.zeros((n_causes, 1, max_lag), dtype=np.int64)
+    explained = np.zeros((n_causes, beta.shape[1]))
+    tested = np.zeros((n_causes, 1), dtype=np.int64)
     for cause in range(n_causes):
         block = slice(cause * max_lag, (cause + 1) * max_lag)
         known = _determined(null_space[block])  # [lag, combination]
         estimate = known.T @ beta[block]
         covariance = known.T @ inverse[block, block] @ known
-        explained[cause] = (estimate * np.linalg.solve(covariance, estimate)).sum(axis=0)[:, None]
+        explained[cause] = (estimate * np.linalg.solve(covariance, estimate)).sum(axis=0)
         tested[cause] = known.shape[1]
-        if known.shape[1] < max_lag:
-            continue
-        precision = np.linalg.inv(covariance)
-        pushed = precision @ estimate
-        for n in range(1, max_lag):
-            alone = np.linalg.solve(precision[:n, :n], pushed[:n])
-            explained[cause, :, n - 1] = (pushed[:n] * alone).sum(axis=0)
-            tested[cause, :, n - 1] = n
     return explained, tested
 
 
@@ -252,7 +198,7 @@ def _determined(null_block: FloatArray) -> FloatArray:
     return left[:, int((size > _SAME_SPACE).sum()) :]
 
 
-def _log_p(f: FloatArray, tested: NDArray[np.int64], freedom: NDArray[np.int64]) -> FloatArray:
+def _log_p(f: FloatArray, tested: NDArray[np.int64], freedom: int) -> FloatArray:
     r"""Return :math:`\ln P(F \ge f)`, also where the probability is too small for a float.
 
     :math:`P = I_x(a, b)` with a = freedom/2, b = tested/2 and x = freedom / (freedom + tested f);

@@ -1,0 +1,327 @@
+r"""What a cause adds to the few causes that matter: tests that nothing idle stands in the way of.
+
+A test that holds every lag of every series fixed pays for each of them, though an effect hangs on
+few. So the few are looked for first. Every past value x, a normal score, offers three terms, the
+Hermite polynomials
+
+.. math:: x, \quad (x^2 - 1) / \sqrt 2, \quad (x^3 - 3 x) / \sqrt 6,
+
+which are uncorrelated and of variance one: straight, bent and turned links. For every effect terms
+are chosen one by one, beginning with its own past, as long as they lower the extended information
+criterion (Chen and Chen 2008, γ = 1/2)
+
+.. math:: n \log(RSS / n) + k (\log n + \log p)
+
+of k terms out of p in n samples; then those are dropped that later ones have made idle. Each cause
+is tested by adding each of its terms to those chosen from *other* series (Student's t), and the
+p-values of its terms are combined by Cauchy's rule. Everything follows from the products of the
+terms, which are summed once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from causalformer import scratch
+from causalformer.detect.evidence import SMALLEST, cauchy_combination
+from causalformer.detect.samples import Samples
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_N_FORMS = 3
+_MOST_CHOSEN = 25
+_SAMPLES_PER_TERM = 8
+_WEIGHINGS = 2  # rounds
+_SPREADS = 2.0  # of chance: what a gap costs is believed beyond that
+_LEAST_VARIANCE = 0.05  # of samples without gaps, as a share of the mean
+_SAME = 1e-6  # share of a term's variance below which others say the same
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class SparseTests:
+    """The tests of all pairs.
+
+    Attributes
+    ----------
+    p_value : array ``[cause, effect]``
+        One where nothing was to be tested.
+    explained : array ``[cause, effect]``
+        Share of what the other causes leave unexplained that the cause's best term explains.
+    t : array ``[cause, effect, lag - 1]``
+        Largest |t| of the terms of a lag, all other chosen terms given, also the cause's own.
+    error : array ``[effect]``
+        Mean squared error that the chosen terms let expect in new samples (Akaike's final
+        prediction error).
+    weight : tensor ``[sample, effect]``
+        How much each sample tells of each effect: 1, 0 if that was not observed, and less than 1 if
+        past values are missing that matter.
+    """
+
+    p_value: FloatArray
+    explained: FloatArray
+    t: FloatArray
+    error: FloatArray
+    weight: Float[Tensor, "sample effect"]
+
+
+def sparse_tests(
+    samples: Samples,
+    allowed: BoolArray,
+    own: BoolArray,
+    sources: Int[Tensor, "effect cause"] | None = None,
+) -> SparseTests:
+    """Test every pair of samples; see the module.
+
+    Parameters
+    ----------
+    samples : Samples
+        The past, and the effects.
+    allowed : array of bool ``[cause, effect, lag - 1]``
+        Which lags there may be; a cause without any gets p = 1.
+    own : array of bool ``[cause, effect]``
+        Which cause is the effect itself.
+    sources : tensor ``[effect, cause]``, optional
+        Which series the causes of each effect are; see `causalformer.model.channels`.
+
+    Examples
+    --------
+    >>> from causalformer.detect.samples import make_samples
+    >>> x, y = np.random.default_rng(0).standard_normal((2, 200))
+    >>> y[1:] += x[:-1] ** 2
+    >>> values = np.array([x, y]).T
+    >>> samples = make_samples(values, [slice(0, 200)], np.zeros(200, int), 1, n_folds=4)
+    >>> tests = sparse_tests(samples, np.ones((2, 2, 1), bool), np.eye(2, dtype=bool))
+    >>> tests.p_value < 0.01
+    array([[False,  True],
+           [False, False]])
+    """
+    n_causes, n_effects, max_lag = allowed.shape
+    p_value, explained = np.ones((n_causes, n_effects)), np.zeros((n_causes, n_effects))
+    t, error = np.zeros((n_causes, n_effects, max_lag)), np.zeros(n_effects)
+    weight = samples.observed
+    for i, (search, weighed) in enumerate(_searches(samples, allowed, own, sources)):
+        for cause in np.flatnonzero(allowed[:, i].any(axis=-1)).tolist():
+            p_value[cause, i], explained[cause, i] = search.test(cause)
+        t[:, i], error[i] = search.t_by_lag(), search.error
+        if not samples.complete:
+            weight = weight.index_copy(1, torch.tensor([i]), weighed.observed)
+    return SparseTests(p_value, explained, t, error, weight)
+
+
+def _searches(
+    samples: Samples,
+    allowed: BoolArray,
+    own: BoolArray,
+    sources: Int[Tensor, "effect cause"] | None,
+) -> Iterator[tuple["_Search", Samples]]:
+    """Search the terms of every effect; give the samples as they were weighed for it, too."""
+    n_effects, itself = samples.now.shape[1], own.argmax(axis=0).tolist()
+    if sources is not None or not samples.complete:
+        for i in range(n_effects):
+            causes = list(range(samples.n_series)) if sources is None else sources[i].tolist()
+            yield _search(samples.of(causes, [i]), allowed[:, i], itself[i])
+        return
+    products = _summed(samples)
+    n_terms = len(products) - 1 - n_effects
+    for i in range(n_effects):
+        columns = np.append(np.arange(1 + n_terms), 1 + n_terms + i)
+        of_effect = products[np.ix_(columns, columns)]
+        yield _Search(of_effect, len(samples), allowed[:, i], itself[i]), samples
+
+
+def _search(samples: Samples, allowed: BoolArray, own: int) -> tuple["_Search", Samples]:
+    """Search the terms of the only effect.
+
+    If past values are missing, samples that lack one of those that matter go wrong more than
+    others. They are weighed accordingly, and the search is done again.
+    """
+    n_counted = int((samples.observed > 0).sum())
+    search = _Search(_summed(samples), n_counted, allowed, own)
+    for _ in range(0 if samples.complete else _WEIGHINGS):
+        samples = replace(samples, observed=_weighed(samples, search))
+        search = _Search(_summed(samples), n_counted, allowed, own)
+    return search, samples
+
+
+def _weighed(samples: Samples, search: "_Search") -> Float[Tensor, "sample one"]:
+    """Weigh every observed sample by one over the variance that its gaps let expect.
+
+    That is the variance without gaps, and more for every chosen value that is missing.
+    """
+    from scipy.optimize import nnls
+
+    observed = samples.observed[:, 0].cpu().numpy() > 0
+    past, now = (x.cpu().double().numpy()[observed] for x in (samples.past, samples.now))
+    square = search.errors(past, now[:, 0]) ** 2
+    assert samples.hidden is not None
+    lacking = samples.hidden.flatten(1).cpu().numpy()[observed][:, search.values]
+    gaps = np.column_stack([np.ones(len(lacking)), lacking])
+    variance, weight = np.ones(len(square)), np.zeros(len(observed), dtype=np.float32)
+    chance = _SPREADS * square.std() / np.sqrt(np.maximum(lacking.sum(axis=0), 1.0))
+    for _ in range(_WEIGHINGS):
+        costs, _ = nnls(gaps / variance[:, None], square / variance)
+        costs[1:] = np.maximum(costs[1:] - chance, 0.0)
+        least = max(costs[0], _LEAST_VARIANCE * square.mean(), _TINY)
+        variance = np.maximum(gaps @ costs, least)
+    weight[observed] = least / variance
+    return torch.from_numpy(weight)[:, None].to(samples.observed)
+
+
+def _summed(samples: Samples) -> Float[np.ndarray, "column column"]:
+    """Sum the products of ``1, term, ..., term, effect, ...``; a term is (cause, lag, form)."""
+    n_effects, n_terms = samples.now.shape[1], samples.past[0].numel() * _N_FORMS
+    products = np.zeros((1 + n_terms + n_effects, 1 + n_terms + n_effects))
+    for some in scratch.parts(len(samples), n_terms):
+        past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
+        columns = np.hstack([np.ones((len(past), 1)), _terms(past), now])
+        if samples.complete:
+            products += columns.T @ columns
+        else:  # then there is one effect
+            products += (columns * samples.observed[some].cpu().double().numpy()).T @ columns
+    return products
+
+
+def _terms(past: Float[np.ndarray, "sample cause lag"]) -> Float[np.ndarray, "sample term"]:
+    square = past**2
+    forms = past, (square - 1.0) / np.sqrt(2.0), past * (square - 3.0) / np.sqrt(6.0)
+    return np.stack(forms, axis=-1).reshape(len(past), -1)
+
+
+class _Search:
+    """The terms that one effect hangs on, and tests against them."""
+
+    def __init__(
+        self,
+        products: Float[np.ndarray, "column column"],
+        n_samples: int,
+        allowed: BoolArray,
+        own: int,
+    ) -> None:
+        self._n = float(n_samples)
+        total = max(float(products[0, 0]), _TINY)
+        mean = products[0] / total
+        covariance = products / total - np.outer(mean, mean)
+        variance = np.diag(covariance)
+        varies = variance > _SAME**2 * np.maximum(mean**2, _SAME)
+        scale = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+        correlation = covariance * np.outer(scale, scale)
+        self._between, self._shared = correlation[1:-1, 1:-1], correlation[1:-1, -1]
+        self._variance = float(max(variance[-1], 0.0))
+        self._mean, self._scale = mean, scale
+        n_causes, self._max_lag = allowed.shape
+        self._cause = np.repeat(np.arange(n_causes), self._max_lag * _N_FORMS)
+        self._usable = np.repeat(allowed.ravel(), _N_FORMS) & varies[1:-1]
+        straight = np.arange(len(self._cause)) % _N_FORMS == 0
+        self._first = np.flatnonzero((self._cause == own) & straight & self._usable)
+        self._price = float(np.log(max(self._n, 2.0)) + np.log(max(len(self._cause), 1)))
+        self._chosen = self._without_idle(self._grown())
+        self._rest = self._shares_beside(self._chosen)
+
+    def test(self, cause: int) -> tuple[float, float]:
+        """Give the p-value of a cause, and the share that its best term explains."""
+        others = self._chosen[self._cause[self._chosen] != cause]
+        rest = self._rest if len(others) == len(self._chosen) else self._shares_beside(others)
+        share = rest[(self._cause == cause) & self._usable]
+        freedom = self._n - len(others) - 2
+        if not len(share) or freedom < 1:
+            return 1.0, 0.0
+        return float(cauchy_combination(*_p_value(share, freedom))), float(share.max())
+
+    def t_by_lag(self) -> FloatArray:
+        """Give the largest |t| of every lag ``[cause, lag - 1]``, all other chosen terms given."""
+        share = np.where(self._usable, self._rest, 0.0)
+        share[self._chosen] = self._shares_among(self._chosen)
+        t = _t(share, max(self._n - len(self._chosen) - 2, 1.0))
+        return np.asarray(t.reshape(-1, self._max_lag, _N_FORMS).max(axis=-1))
+
+    @property
+    def values(self) -> IntArray:
+        """Positions (cause, lag) of the past values that the chosen terms are made of."""
+        return np.unique(self._chosen // _N_FORMS)
+
+    def errors(self, past: FloatArray, now: FloatArray) -> FloatArray:
+        """Give how far the chosen terms' prediction is off in every sample."""
+        chosen = self._chosen
+        weights = np.linalg.solve(self._gram(chosen), self._shared[chosen])
+        terms = (_terms(past)[:, chosen] - self._mean[1 + chosen]) * self._scale[1 + chosen]
+        return np.asarray(now - self._mean[-1] - terms @ weights * np.sqrt(self._variance))
+
+    @property
+    def error(self) -> float:
+        """Mean squared error that the chosen terms let expect in new samples."""
+        n, k = self._n, len(self._chosen) + 1
+        return self._variance * self._left(self._chosen) * (n + k) / max(n - k, 1.0)
+
+    def _grown(self) -> IntArray:
+        """Add terms one by one to the effect's own past, as long as they pay."""
+        most = min(_MOST_CHOSEN, int(self._n) // _SAMPLES_PER_TERM)
+        chosen = self._first[:most]
+        while len(chosen) < most:
+            share = np.where(self._usable, self._shares_beside(chosen), 0.0)
+            share[chosen] = 0.0
+            best = int(share.argmax())
+            if not self._pays(share[best]):
+                break
+            chosen = np.append(chosen, best)
+        return chosen
+
+    def _without_idle(self, chosen: IntArray) -> IntArray:
+        """Drop terms that later ones have made idle; the effect's own past stays."""
+        n_first = min(len(self._first), len(chosen))
+        while len(chosen) > n_first:
+            share = self._shares_among(chosen)[n_first:]
+            least = int(share.argmin())
+            if self._pays(share[least]):
+                break
+            chosen = np.delete(chosen, n_first + least)
+        return chosen
+
+    def _pays(self, share: float) -> bool:
+        """Say whether a term that explains such a share of the rest lowers the criterion."""
+        return -self._n * float(np.log1p(-min(share, 1 - _TINY))) > self._price
+
+    def _shares_among(self, chosen: IntArray) -> FloatArray:
+        """Give the share that every chosen term explains of what the other ones leave."""
+        inverse = np.linalg.inv(self._gram(chosen))
+        weights = inverse @ self._shared[chosen]
+        left = self._left(chosen)
+        lost = weights**2 / np.diag(inverse)
+        return np.asarray(lost / (lost + left))
+
+    def _shares_beside(self, chosen: IntArray) -> FloatArray:
+        """Give the share that every term explains of what the chosen ones leave."""
+        with_terms, with_effect = self._between[chosen], self._shared[chosen]
+        solved = np.linalg.solve(self._gram(chosen), np.column_stack([with_terms, with_effect]))
+        variance = np.diag(self._between) - (with_terms * solved[:, :-1]).sum(axis=0)
+        shared = self._shared - with_terms.T @ solved[:, -1]
+        says_more = variance > _SAME
+        share = shared**2 / np.where(says_more, variance, 1.0) / self._left(chosen)
+        return np.asarray(np.where(says_more, np.minimum(share, 1.0), 0.0))
+
+    def _left(self, chosen: IntArray) -> float:
+        """Give the share of the effect's variance that the chosen terms leave."""
+        shared = self._shared[chosen]
+        return max(1.0 - float(shared @ np.linalg.solve(self._gram(chosen), shared)), _TINY)
+
+    def _gram(self, chosen: IntArray) -> FloatArray:
+        return np.asarray(self._between[np.ix_(chosen, chosen)] + _SAME * np.eye(len(chosen)))
+
+
+def _t(share: FloatArray, freedom: float) -> FloatArray:
+    """Turn a share of explained variance into |t|."""
+    return np.asarray(np.sqrt(freedom * share / (1.0 - np.minimum(share, 1 - _TINY))))
+
+
+def _p_value(share: FloatArray, freedom: float) -> FloatArray:
+    """Give the two-sided p-value of Student's t."""
+    from scipy.special import stdtr
+
+    return np.asarray(np.maximum(2.0 * stdtr(freedom, -_t(share, freedom)), SMALLEST))

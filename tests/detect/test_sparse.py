@@ -1,0 +1,219 @@
+"""Tests beside the few terms that matter, against a slow twin and against what they promise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t as student
+
+from causalformer import scratch
+from causalformer.detect.evidence import cauchy_combination
+from causalformer.detect.sparse import sparse_tests
+from evidence_examples import samples_of
+
+
+def noise(n_slots=300, n_series=3, seed=0):
+    return np.random.default_rng(seed).standard_normal((n_slots, n_series))
+
+
+def everything(n_series, max_lag):
+    return np.ones((n_series, n_series, max_lag), dtype=bool)
+
+
+def judged(x, max_lag=2):
+    n_series = x.shape[1]
+    return sparse_tests(samples_of(x, max_lag), everything(n_series, max_lag), np.eye(n_series) > 0)
+
+
+def twin(x, max_lag, effect):
+    """Choose terms by fitting everything anew, and test by regression: p-values by cause."""
+    n_slots, n_series = x.shape
+    columns, owner = [], []
+    for cause in range(n_series):
+        for lag in range(1, max_lag + 1):
+            v = x[max_lag - lag : n_slots - lag, cause].astype(np.float32).astype(float)
+            columns += [v, v**2, v**3 - 3 * v]
+            owner += 3 * [cause]
+    terms, owner = np.array(columns).T, np.array(owner)
+    y = x[max_lag:, effect].astype(np.float32).astype(float)
+    n = len(y)
+    price = np.log(n) + np.log(len(owner))
+
+    def error(chosen):
+        design = np.column_stack([np.ones(n), terms[:, chosen]])
+        return float(((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum())
+
+    first = [k for k in range(len(owner)) if owner[k] == effect and k % 3 == 0]
+    chosen = list(first)
+    while True:
+        rest = [k for k in range(len(owner)) if k not in chosen]
+        best = min(rest, key=lambda k: error([*chosen, k]))
+        if n * np.log(error([*chosen, best]) / error(chosen)) + price >= 0:
+            break
+        chosen.append(best)
+    while len(chosen) > len(first):
+        least = min(chosen[len(first) :], key=lambda k: error([c for c in chosen if c != k]))
+        without = [c for c in chosen if c != least]
+        if n * np.log(error(without) / error(chosen)) > price:
+            break
+        chosen = without
+    p_values = []
+    for cause in range(n_series):
+        others = [k for k in chosen if owner[k] != cause]
+        freedom = n - len(others) - 2
+        by_term = []
+        for k in np.flatnonzero(owner == cause):
+            share = 1 - error([*others, k]) / error(others)
+            by_term.append(2 * student.sf(np.sqrt(freedom * share / (1 - share)), freedom))
+        p_values.append(float(cauchy_combination(*np.array(by_term))))
+    return p_values
+
+
+@pytest.mark.parametrize("effect", [0, 1, 2])
+def test_as_by_fitting_every_set_anew(effect):
+    x = noise()
+    for t in range(2, len(x)):
+        x[t, 1] += 0.5 * x[t - 1, 1] + 0.4 * x[t - 2, 0]
+        x[t, 2] += 0.3 * (x[t - 1, 0] ** 2 - 1)
+    found = judged(x).p_value[:, effect]
+    np.testing.assert_allclose(np.log(found), np.log(twin(x, 2, effect)), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("link", [lambda v: v, lambda v: v**2 - 1, lambda v: np.sin(2 * v), np.abs])
+def test_straight_bent_and_turned_links_are_found_at_their_lag(link):
+    x = noise(400)
+    x[2:, 1] += 0.5 * link(x[:-2, 0])
+    found = judged(x)
+    assert found.p_value[0, 1] < 1e-5
+    assert found.t[0, 1].argmax() == 1
+    assert found.explained[0, 1] > 0.05
+    assert found.error[1] < 0.95 * x[:, 1].var()
+    others = found.p_value[~np.eye(3, dtype=bool)]
+    assert (others < 0.01).sum() == 1
+
+
+def test_idle_series_cost_no_power():
+    x = noise(120, 20)
+    x[1:, 1] += 0.6 * x[:-1, 0]
+    alone, among = judged(x[:, :2]).p_value[0, 1], judged(x).p_value[0, 1]
+    assert np.log10(among) == pytest.approx(np.log10(alone), abs=2)
+    assert among < 1e-6
+
+
+def test_memory_that_comes_from_a_cause_is_no_self_loop():
+    x = noise(600)
+    for t in range(1, len(x)):
+        x[t, 0] += 0.9 * x[t - 1, 0]
+        x[t, 1] += x[t - 1, 0]
+    found = judged(x)
+    assert found.p_value[0, 0] < 1e-9
+    assert found.p_value[0, 1] < 1e-9
+    assert found.p_value[1, 1] > 1e-3
+
+
+def test_what_comes_through_another_series_is_no_edge():
+    x = noise(800)
+    for t in range(1, len(x)):
+        x[t, 1] += 0.8 * x[t - 1, 0]
+        x[t, 2] += 0.8 * x[t - 1, 1]
+    found = judged(x)
+    assert found.p_value[0, 1] < 1e-9
+    assert found.p_value[1, 2] < 1e-9
+    assert found.p_value[0, 2] > 0.01
+
+
+def test_in_noise_small_p_values_are_as_rare_as_they_say():
+    p = np.concatenate([judged(noise(200, 4, seed)).p_value.ravel() for seed in range(60)])
+    for level in (0.2, 0.05, 0.01):
+        assert (p < level).mean() < 1.5 * level + 0.005
+
+
+def test_slots_without_the_effect_do_not_count():
+    x = noise()
+    x[1:, 1] += 0.3 * x[:-1, 0]
+    gone = np.random.default_rng(1).random(298) < 0.3
+    samples = samples_of(x, 2)
+    observed = torch.ones(298, 3)
+    observed[torch.from_numpy(gone), 1] = 0.0
+    hidden = torch.zeros(298, 3, 2, dtype=torch.bool)
+    weighed = replace(samples, observed=observed, hidden=hidden)
+    kept = samples.pick(np.flatnonzero(~gone))
+    found = sparse_tests(weighed, everything(3, 2), np.eye(3) > 0)
+    expected = sparse_tests(kept, everything(3, 2), np.eye(3) > 0)
+    assert torch.equal(found.weight, observed)  # no past value is missing
+    for name in ("p_value", "explained", "t", "error"):
+        a, b = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(
+            a[..., 1] if a.ndim == 1 else a[:, 1], b[..., 1] if b.ndim == 1 else b[:, 1], rtol=1e-9
+        )
+
+
+def test_samples_that_lack_what_matters_weigh_less():
+    x = noise(800)
+    x[1:, 1] = x[:-1, 0] ** 2 - 1 + 0.3 * x[1:, 1]
+    x[np.random.default_rng(1).random(x.shape) < 0.15] = np.nan
+    samples = samples_of(x, 2)
+    found = sparse_tests(samples, everything(3, 2), np.eye(3) > 0)
+    seen = samples.observed[:, 1] > 0
+    lacks = samples.hidden[:, 0, 0] & seen
+    assert found.weight[lacks, 1].max() < 0.2
+    assert found.weight[seen & ~lacks, 1].min() > 0.5
+    assert (found.weight[~seen, 1] == 0).all()
+    assert found.p_value[0, 1] < 1e-100
+    assert found.p_value[2, 1] > 0.01  # chance is not taken for an edge where samples go wrong
+    assert found.error[1] < 0.3
+
+
+def test_sources_say_which_series_the_causes_are():
+    x = noise(n_series=4)
+    x[1:, 3] += 0.4 * x[:-1, 1]
+    samples, own = samples_of(x, 2), np.array([[True, True], [False, False]])
+    found = sparse_tests(
+        samples.of(range(4), [3, 0]), np.ones((2, 2, 2), bool), own, torch.tensor([[3, 1], [0, 2]])
+    )
+    for effect, causes in enumerate(([3, 1], [0, 2])):
+        alone = sparse_tests(samples.of(causes, causes[:1]), np.ones((2, 1, 2), bool), own[:, :1])
+        np.testing.assert_array_equal(found.p_value[:, effect], alone.p_value[:, 0])
+        np.testing.assert_array_equal(found.t[:, effect], alone.t[:, 0])
+
+
+def test_a_forbidden_lag_is_no_term():
+    x = noise()
+    x[1:, 1] += x[:-1, 0]
+    samples, allowed = samples_of(x, 2), everything(3, 2)
+    allowed[0, 1, 0] = allowed[2, 0] = False
+    found = sparse_tests(samples, allowed, np.eye(3) > 0)
+    assert found.p_value[0, 1] > 1e-3
+    assert found.t[0, 1, 0] == 0
+    assert found.p_value[2, 0] == 1
+    assert found.explained[2, 0] == 0
+
+
+def test_parts_of_the_samples_add_up(monkeypatch):
+    x = noise()
+    whole = judged(x)
+    monkeypatch.setattr(scratch, "_NUMBERS", 1000)
+    np.testing.assert_allclose(judged(x).p_value, whole.p_value, rtol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(3, 40),
+    st.integers(1, 4),
+    st.sampled_from(["constant", "copy", "noise"]),
+    st.integers(0, 9),
+)
+def test_whatever_the_series_the_figures_are_finite(n_slots, n_series, kind, seed):
+    x = noise(n_slots + 8, n_series, seed)
+    if kind == "constant":
+        x[:, 0] = 0.0
+    if kind == "copy":
+        x[:] = x[:, :1]
+    found = judged(x, 2)
+    assert ((found.p_value > 0) & (found.p_value <= 1)).all()
+    assert ((found.explained >= 0) & (found.explained <= 1)).all()
+    assert np.isfinite(found.t).all()
+    assert (np.isfinite(found.error) & (found.error >= 0)).all()

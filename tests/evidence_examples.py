@@ -3,7 +3,7 @@
 import numpy as np
 
 from causalformer.detect.calibrated import Evidence
-from causalformer.detect.evidence import edge_q
+from causalformer.detect.evidence import edge_doubt, edge_q
 from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.detect.removal import RemovalErrors
 from causalformer.detect.samples import make_samples
@@ -53,6 +53,7 @@ def make_evidence(
     return Evidence(
         p_value=p,
         q_value=edge_q(p, np.ones_like(p, dtype=bool)),
+        doubt=edge_doubt(p, np.ones_like(p, dtype=bool)),
         effect=sizes,
         size=sizes,
         strength=np.full((n_series, n_series), 0.4),

@@ -13,7 +13,7 @@ from causalformer.detect.calibrated import (
     train_network,
 )
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
-from causalformer.detect.sparse import sparse_tests
+from causalformer.detect.few_terms import sparse_tests
 from causalformer.explain.channel_relevance import channel_relevance
 from evidence_examples import samples_of
 from small_models import make_channels

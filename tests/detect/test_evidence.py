@@ -7,6 +7,7 @@ from scipy.stats import cauchy, false_discovery_control, norm
 
 from causalformer.detect.evidence import (
     cauchy_combination,
+    edge_doubt,
     edge_q,
     false_discovery_q,
     local_false_discovery,
@@ -63,11 +64,14 @@ class TestFalseDiscoveryRate:
 
 
 class TestCauchyCombination:
-    @given(first=st.floats(1e-10, 0.999), second=st.floats(1e-10, 0.999))
+    @given(first=st.floats(1e-10, 0.99), second=st.floats(1e-10, 0.99))
     def test_equals_the_formula(self, first, second):
         statistic = (cauchy.isf(first) + cauchy.isf(second)) / 2
         combined = cauchy_combination(np.array([first]), np.array([second]))
         np.testing.assert_allclose(combined, cauchy.sf(statistic), rtol=1e-5)
+
+    def test_a_p_value_of_one_does_not_outweigh_all_others(self):
+        assert cauchy_combination(*np.array([[1e-5], [0.5], [1.0]]))[0] < 1e-4
 
     @pytest.mark.parametrize("p", [1e-12, 1e-20, 1e-100, 1e-250])
     def test_tiny_p_values_keep_their_digits(self, p):
@@ -118,6 +122,17 @@ class TestLocalFalseDiscovery:
         rate = local_false_discovery(p)  # half of them in a tenth of the range
         np.testing.assert_allclose(rate[:50], 0.2)
         np.testing.assert_allclose(rate[50:], 1.0)
+
+    def test_a_pair_that_may_not_be_is_no_part_of_the_family(self):
+        p = np.ones((10, 10))
+        p[0, 1:] = [1e-9, 1e-9, 1e-9, 0.018, 0.5, 0.5, 0.5, 0.5, 0.5]
+        tested = np.zeros((10, 10), dtype=bool)
+        tested[0] = True
+        doubt = edge_doubt(p, tested)
+        np.testing.assert_array_equal(doubt[0, 1:], local_false_discovery(p[0, 1:]))
+        assert doubt[0, 4] < 0.5
+        assert (doubt[1, 2:] == 1).all()
+        assert (np.diag(doubt) == 0).all()
 
     def test_keeps_the_form_of_what_is_given(self):
         p = np.array([[0.01, 0.5], [0.9, 1e-300]])

@@ -46,7 +46,7 @@ STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "training": ("detect.calibrated:train_network",),
         "relevance": ("detect.calibrated:contributions",),
         "testing: removal": ("detect.removal:removal_errors",),
-        "testing: few terms": ("detect.sparse:sparse_tests",),
+        "testing: few terms": ("detect.few_terms:sparse_tests",),
         "testing: lags": ("detect.lags:single_lag_errors",),
         "testing: within slots": ("detect.instantaneous:instantaneous_evidence",),
         "edges and diagnostics": ("detect.edges:found_edges", "diagnostics:diagnose"),

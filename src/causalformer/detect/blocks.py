@@ -24,7 +24,7 @@ from causalformer.detect.calibrated import (
     new_network,
     train_network,
 )
-from causalformer.detect.evidence import edge_q
+from causalformer.detect.evidence import edge_doubt, edge_q
 from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
 from causalformer.detect.screening import n_candidates, screen
@@ -248,8 +248,9 @@ def _assembled(
         n_together=together,
     )
     # a pair that is no candidate counts in the family of tests: see `screening`
-    q_value = edge_q(pairs["p_value"], np.asarray(allowed.any(axis=-1)))
-    return Evidence(**pairs, q_value=q_value, samples=samples, removal=removal)
+    family = pairs["p_value"], np.asarray(allowed.any(axis=-1))
+    q_value, doubt = edge_q(*family), edge_doubt(*family)
+    return Evidence(**pairs, q_value=q_value, doubt=doubt, samples=samples, removal=removal)
 
 
 def _joint_history(results: Iterable[Arrays]) -> History:

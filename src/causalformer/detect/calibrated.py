@@ -4,13 +4,13 @@
 2. train one network per fold, with causes removed at random (`causalformer.model.channels`);
 3. compare held-out errors with and without each cause (`causalformer.detect.removal`);
 4. where the network predicts no better than a sum of few terms, let the test of such sums speak,
-   too (`causalformer.detect.sparse`);
+   too (`causalformer.detect.few_terms`);
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,11 +19,11 @@ from torch import Tensor
 
 from causalformer.config import DetectorSettings
 from causalformer.data.windows import TimeSplit
-from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
+from causalformer.detect.evidence import cauchy_combination, edge_doubt, edge_q, normal_p
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
-from causalformer.detect.sparse import sparse_tests
+from causalformer.detect.few_terms import sparse_tests
 from causalformer.devices import has_float64
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channel_loss import masked_source_loss
@@ -47,6 +47,8 @@ class Evidence:
     ----------
     p_value, q_value : array
         Combined p-value, and its q-value among self-loops or among edges between series.
+    doubt : array
+        Local false discovery rate among edges between series; zero for self-loops.
     effect : array
         By which share the held-out error grows without the cause.
     size : array
@@ -73,6 +75,7 @@ class Evidence:
 
     p_value: FloatArray
     q_value: FloatArray
+    doubt: FloatArray
     effect: FloatArray
     size: FloatArray
     strength: FloatArray
@@ -206,8 +209,7 @@ def gather_evidence(
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
     tested, own = np.asarray(allowed.any(axis=-1)), model.own.numpy()
     sparse = sparse_tests(samples, allowed, own, model.sources)
-    weighed = replace(samples, observed=sparse.weight)
-    removal = removal_errors(model, weighed, ridge, lag_weight, allowed, lag_profile, n_jobs)
+    removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
     # the better witness speaks: terms that leave out what the network knows find false causes
     sparse_counts = settings.sparse_evidence & (own | (sparse.error <= removal.error))
@@ -221,6 +223,7 @@ def gather_evidence(
     return Evidence(
         p_value=p_value,
         q_value=edge_q(p_value, tested, own),
+        doubt=edge_doubt(p_value, tested, own),
         effect=effect,
         size=np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
         strength=strength,

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import SOME_EVIDENCE, Evidence
-from causalformer.detect.evidence import local_false_discovery
 from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -19,7 +18,7 @@ BoolArray = NDArray[np.bool_]
 _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest value
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
-_MOST_LIKELY_FALSE = 0.5  # local false discovery rate of an edge, at most
+_MOST_DOUBT = 0.5  # local false discovery rate of an edge, at most
 _SHARED = 2.0  # times what the errors of two series share, typically
 
 
@@ -112,8 +111,7 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
     to all pairs is no evidence for one.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
-    likely = own.copy()
-    likely[~own] = local_false_discovery(evidence.p_value[~own]) <= _MOST_LIKELY_FALSE
+    likely = evidence.doubt <= _MOST_DOUBT
     least = settings.min_effect + _SHARED * evidence.removal.shared
     return (evidence.q_value <= alpha) & likely & (own | (evidence.size >= least))
 

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 SMALLEST = 1e-300
+_ALMOST_CERTAIN = 0.99  # a p-value of one would outweigh all others
 
 
 def normal_p(z: FloatArray) -> FloatArray:
@@ -23,7 +24,7 @@ def cauchy_combination(*p_values: FloatArray) -> FloatArray:
     >>> cauchy_combination(np.array([0.01]), np.array([0.6])).round(3)
     array([0.02])
     """
-    stacked = np.clip(np.stack(p_values), SMALLEST, 1 - 1e-6)
+    stacked = np.clip(np.stack(p_values), SMALLEST, _ALMOST_CERTAIN)
     # tan((1/2 - p) π) = 1 / tan(π p), which keeps its digits for small p
     statistic = (1.0 / np.tan(np.pi * stacked)).mean(axis=0)
     combined = np.where(
@@ -70,6 +71,20 @@ def local_false_discovery(p_values: FloatArray) -> FloatArray:
     width = np.maximum(np.diff(values, prepend=0.0), SMALLEST)
     density = isotonic_regression(count / p_values.size / width, weights=width, increasing=False).x
     return np.asarray(np.minimum(1.0 / density, 1.0)[place.reshape(p_values.shape)])
+
+
+def edge_doubt(
+    p_values: FloatArray, tested: NDArray[np.bool_], own: NDArray[np.bool_] | None = None
+) -> FloatArray:
+    """Give the local false discovery rate of edges between series ``[cause, effect]``.
+
+    It is zero for self-loops, and one for a pair that is not tested; see `edge_q`.
+    """
+    own = np.eye(len(p_values), dtype=bool) if own is None else own
+    doubt, family = np.where(own, 0.0, 1.0), ~own & tested
+    if family.any():
+        doubt[family] = local_false_discovery(p_values[family])
+    return doubt
 
 
 def edge_q(

@@ -4,7 +4,9 @@ Every pair gets a score: the largest squared correlation of the cause's past wit
 own past leaves unexplained, over all lags; of the value itself and of its square, with the effect
 and with the effect times its last value, so that bent and modulated links count, too. The best half
 of the candidates is taken, the effect is freed from what their past explains linearly, and the
-scores of the rest are looked at again: behind a strong cause a weaker one comes into sight.
+scores of the rest are looked at again: behind a strong cause a weaker one comes into sight. That
+gives a pool. Candidates are the very best of it, those that the effect hangs on by few terms
+(`causalformer.detect.few_terms`), and the best of the rest.
 
 Nothing is decided here. A pair that is no candidate gets no edge (p = 1), but counts in the family
 of tests, so looking at the best candidates only lets no more false edges through.
@@ -17,10 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer.detect.samples import Samples
+from causalformer.detect.few_terms import causes_that_matter
 
 BoolArray = NDArray[np.bool_]
 
 LEAST_CANDIDATES = 8
+_POOL = 30  # series that candidates are chosen from, at least
 _SLOTS_PER_INPUT = 20  # every candidate costs the tests of the others power
 _NUMBERS = 2**23  # past values in memory at a time
 _RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags solvable
@@ -48,17 +52,25 @@ def screen(
     than `n_kept` are chosen if an effect has more required causes.
     """
     every = torch.arange(samples.n_series)
-    taken = torch.from_numpy(required) | torch.eye(samples.n_series, dtype=torch.bool)
-    excluded = torch.from_numpy(~allowed) & ~taken
-    n_kept = max(n_kept, int(taken.sum(0).max()))
-    sources = every[:, None]
-    for n_wanted in (1 + (n_kept - 1) // 2, n_kept):
-        score = _scores(samples, _unexplained(samples, sources)).cpu()
-        score = score.masked_fill(taken, 2.0).masked_fill(excluded, -1.0)
-        score.fill_diagonal_(3.0)  # itself first, then what was taken, then by correlation
-        sources = torch.sort(score, dim=0, descending=True, stable=True).indices[:n_wanted].T
-        taken = taken.index_put((sources, every[:, None]), torch.tensor(True))
-    return sources
+    own = torch.eye(samples.n_series, dtype=torch.bool)
+    wanted = torch.from_numpy(required) | own
+    excluded = torch.from_numpy(~allowed) & ~wanted
+    n_kept = max(n_kept, int(wanted.sum(0).max()))
+    n_pool = min(max(n_kept, _POOL), samples.n_series)
+    pool, taken = every[:, None], own
+    for n_wanted in (1 + (n_kept - 1) // 2, n_pool):
+        score = _scores(samples, _unexplained(samples, pool)).cpu()
+        score = score.masked_fill(excluded, -1.0).masked_fill(wanted, 2.0).masked_fill(taken, -2.0)
+        ranked = torch.sort(score, dim=0, descending=True, stable=True).indices.T
+        pool = torch.cat([pool, ranked[:, : n_wanted - pool.shape[1]]], dim=1)
+        taken = taken.index_put((pool, every[:, None]), torch.tensor(True))
+    candidates = []
+    for effect, series in enumerate(pool.tolist()):
+        must = range(int(wanted[:, effect].sum()) + n_kept // 4)  # and the very best
+        matters = causes_that_matter(samples.of(series, [effect]), allowed[series, effect])
+        order = list(dict.fromkeys([*must, *matters, *range(n_pool)]))
+        candidates.append([series[place] for place in order[:n_kept]])
+    return torch.tensor(candidates)
 
 
 def _unexplained(

@@ -6,16 +6,18 @@ Hermite polynomials
 
 .. math:: x, \quad (x^2 - 1) / \sqrt 2, \quad (x^3 - 3 x) / \sqrt 6,
 
-which are uncorrelated and of variance one: straight, bent and turned links. For every effect terms
-are chosen one by one, beginning with its own past, as long as they lower the extended information
-criterion (Chen and Chen 2008, γ = 1/2)
+which are uncorrelated and of variance one if x has no ties: straight, bent and turned links. For
+every effect terms are chosen one by one, beginning with its own past, as long as they lower the
+extended information criterion (Chen and Chen 2008, γ = 1/2)
 
 .. math:: n \log(RSS / n) + k (\log n + \log p)
 
 of k terms out of p in n samples; then those are dropped that later ones have made idle. Each cause
-is tested by adding each of its terms to those chosen from *other* series (Student's t), and the
-p-values of its terms are combined by Cauchy's rule. Everything follows from the products of the
-terms, which are summed once.
+is tested by adding each of its terms to those chosen from *other* series: chosen without it, as it
+may have stood in for one of them. The p-values of its terms (Student's t) are combined by Cauchy's
+rule. Everything follows from the products of the terms, which are summed once, but for one number:
+by how much the variance of a term's weight is above what errors of equal size give (White 1980).
+Rare events that coincide once, and storms that shake all series together, are no evidence.
 """
 
 from collections.abc import Iterator
@@ -36,7 +38,11 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _N_FORMS = 3
-_MOST_CHOSEN = 25
+_MOST_CHOSEN = 25  # besides its own past
+_MOST_ROWS = 2**14  # that the variance of scores is read from
+_LEAST_SAMPLES = 20
+_CAUTION_WITH_GAPS = 0.5  # power of the correction for unequal errors: weights did a part of it
+_LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
 _SAMPLES_PER_TERM = 8
 _WEIGHINGS = 2  # rounds
 _SPREADS = 2.0  # of chance: what a gap costs is believed beyond that
@@ -54,22 +60,19 @@ class SparseTests:
     p_value : array ``[cause, effect]``
         One where nothing was to be tested.
     explained : array ``[cause, effect]``
-        Share of what the other causes leave unexplained that the cause's best term explains.
+        Share of what the terms of other causes leave unexplained that the cause's best term
+        explains.
     t : array ``[cause, effect, lag - 1]``
         Largest |t| of the terms of a lag, all other chosen terms given, also the cause's own.
     error : array ``[effect]``
         Mean squared error that the chosen terms let expect in new samples (Akaike's final
         prediction error).
-    weight : tensor ``[sample, effect]``
-        How much each sample tells of each effect: 1, 0 if that was not observed, and less than 1 if
-        past values are missing that matter.
     """
 
     p_value: FloatArray
     explained: FloatArray
     t: FloatArray
     error: FloatArray
-    weight: Float[Tensor, "sample effect"]
 
 
 def sparse_tests(
@@ -106,14 +109,21 @@ def sparse_tests(
     n_causes, n_effects, max_lag = allowed.shape
     p_value, explained = np.ones((n_causes, n_effects)), np.zeros((n_causes, n_effects))
     t, error = np.zeros((n_causes, n_effects, max_lag)), np.zeros(n_effects)
-    weight = samples.observed
-    for i, (search, weighed) in enumerate(_searches(samples, allowed, own, sources)):
+    for i, search in enumerate(_searches(samples, allowed, own, sources)):
         for cause in np.flatnonzero(allowed[:, i].any(axis=-1)).tolist():
             p_value[cause, i], explained[cause, i] = search.test(cause)
         t[:, i], error[i] = search.t_by_lag(), search.error
-        if not samples.complete:
-            weight = weight.index_copy(1, torch.tensor([i]), weighed.observed)
-    return SparseTests(p_value, explained, t, error, weight)
+    return SparseTests(p_value, explained, t, error)
+
+
+def causes_that_matter(samples: Samples, allowed: BoolArray) -> list[int]:
+    """Name the causes of the only effect whose terms are chosen, in that order.
+
+    The first cause is the effect itself; `allowed`, ``[cause]``, says which there may be.
+    """
+    usable = np.repeat(allowed[:, None], samples.max_lag, axis=1)
+    search = _search(samples, usable, 0)
+    return list(dict.fromkeys((search.values // samples.max_lag).tolist()))
 
 
 def _searches(
@@ -121,34 +131,44 @@ def _searches(
     allowed: BoolArray,
     own: BoolArray,
     sources: Int[Tensor, "effect cause"] | None,
-) -> Iterator[tuple["_Search", Samples]]:
-    """Search the terms of every effect; give the samples as they were weighed for it, too."""
+) -> Iterator["_Search"]:
+    """Search the terms of every effect."""
     n_effects, itself = samples.now.shape[1], own.argmax(axis=0).tolist()
     if sources is not None or not samples.complete:
         for i in range(n_effects):
             causes = list(range(samples.n_series)) if sources is None else sources[i].tolist()
             yield _search(samples.of(causes, [i]), allowed[:, i], itself[i])
         return
-    products = _summed(samples)
+    products, rows = _summed(samples), _columns(samples.thinned(_MOST_ROWS))
     n_terms = len(products) - 1 - n_effects
     for i in range(n_effects):
         columns = np.append(np.arange(1 + n_terms), 1 + n_terms + i)
         of_effect = products[np.ix_(columns, columns)]
-        yield _Search(of_effect, len(samples), allowed[:, i], itself[i]), samples
+        yield _Search(of_effect, rows[:, columns], len(samples), allowed[:, i], itself[i])
 
 
-def _search(samples: Samples, allowed: BoolArray, own: int) -> tuple["_Search", Samples]:
+def _search(samples: Samples, allowed: BoolArray, own: int) -> "_Search":
     """Search the terms of the only effect.
 
     If past values are missing, samples that lack one of those that matter go wrong more than
     others. They are weighed accordingly, and the search is done again.
     """
     n_counted = int((samples.observed > 0).sum())
-    search = _Search(_summed(samples), n_counted, allowed, own)
-    for _ in range(0 if samples.complete else _WEIGHINGS):
+
+    def searched() -> _Search:
+        few = samples.thinned(_MOST_ROWS)
+        weight = few.observed.cpu().double().numpy()
+        rows = _columns(few)[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
+        caution = 1.0 if samples.complete else _CAUTION_WITH_GAPS
+        return _Search(_summed(samples), rows, n_counted, allowed, own, caution)
+
+    search = searched()
+    for _ in range(0 if samples.complete or n_counted < _LEAST_SAMPLES else _WEIGHINGS):
         samples = replace(samples, observed=_weighed(samples, search))
-        search = _Search(_summed(samples), n_counted, allowed, own)
-    return search, samples
+        search = searched()
+    if not samples.complete and n_counted:
+        search.judge(_columns(samples)[samples.observed[:, 0].cpu().numpy() > 0])
+    return search
 
 
 def _weighed(samples: Samples, search: "_Search") -> Float[Tensor, "sample one"]:
@@ -159,8 +179,7 @@ def _weighed(samples: Samples, search: "_Search") -> Float[Tensor, "sample one"]
     from scipy.optimize import nnls
 
     observed = samples.observed[:, 0].cpu().numpy() > 0
-    past, now = (x.cpu().double().numpy()[observed] for x in (samples.past, samples.now))
-    square = search.errors(past, now[:, 0]) ** 2
+    square = search.errors(_columns(samples)[observed]) ** 2
     assert samples.hidden is not None
     lacking = samples.hidden.flatten(1).cpu().numpy()[observed][:, search.values]
     gaps = np.column_stack([np.ones(len(lacking)), lacking])
@@ -180,8 +199,7 @@ def _summed(samples: Samples) -> Float[np.ndarray, "column column"]:
     n_effects, n_terms = samples.now.shape[1], samples.past[0].numel() * _N_FORMS
     products = np.zeros((1 + n_terms + n_effects, 1 + n_terms + n_effects))
     for some in scratch.parts(len(samples), n_terms):
-        past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
-        columns = np.hstack([np.ones((len(past), 1)), _terms(past), now])
+        columns = _columns(samples, some)
         if samples.complete:
             products += columns.T @ columns
         else:  # then there is one effect
@@ -189,10 +207,13 @@ def _summed(samples: Samples) -> Float[np.ndarray, "column column"]:
     return products
 
 
-def _terms(past: Float[np.ndarray, "sample cause lag"]) -> Float[np.ndarray, "sample term"]:
+def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "sample column"]:
+    """Give ``1, term, ..., term, effect, ...`` of some samples."""
+    past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
     square = past**2
     forms = past, (square - 1.0) / np.sqrt(2.0), past * (square - 3.0) / np.sqrt(6.0)
-    return np.stack(forms, axis=-1).reshape(len(past), -1)
+    terms = np.stack(forms, axis=-1).reshape(len(past), past[0].size * _N_FORMS)
+    return np.hstack([np.ones((len(past), 1)), terms, now])
 
 
 class _Search:
@@ -201,10 +222,13 @@ class _Search:
     def __init__(
         self,
         products: Float[np.ndarray, "column column"],
+        rows: Float[np.ndarray, "sample column"],
         n_samples: int,
         allowed: BoolArray,
         own: int,
+        caution: float = 1.0,
     ) -> None:
+        self._caution = caution
         self._n = float(n_samples)
         total = max(float(products[0, 0]), _TINY)
         mean = products[0] / total
@@ -215,25 +239,31 @@ class _Search:
         correlation = covariance * np.outer(scale, scale)
         self._between, self._shared = correlation[1:-1, 1:-1], correlation[1:-1, -1]
         self._variance = float(max(variance[-1], 0.0))
-        self._mean, self._scale = mean, scale
+        self._wrong: float | None = None
+        self._rows, self._mean, self._scale = rows, mean, scale
         n_causes, self._max_lag = allowed.shape
         self._cause = np.repeat(np.arange(n_causes), self._max_lag * _N_FORMS)
         self._usable = np.repeat(allowed.ravel(), _N_FORMS) & varies[1:-1]
         straight = np.arange(len(self._cause)) % _N_FORMS == 0
-        self._first = np.flatnonzero((self._cause == own) & straight & self._usable)
+        self._own, self._first = own, (self._cause == own) & straight
         self._price = float(np.log(max(self._n, 2.0)) + np.log(max(len(self._cause), 1)))
-        self._chosen = self._without_idle(self._grown())
+        self._chosen = self._choose(self._usable)
         self._rest = self._shares_beside(self._chosen)
 
     def test(self, cause: int) -> tuple[float, float]:
         """Give the p-value of a cause, and the share that its best term explains."""
-        others = self._chosen[self._cause[self._chosen] != cause]
-        rest = self._rest if len(others) == len(self._chosen) else self._shares_beside(others)
-        share = rest[(self._cause == cause) & self._usable]
+        others, rest = self._chosen, self._rest
+        if (self._cause[others] == cause).any():
+            others = self._choose(self._usable & (self._cause != cause))
+            rest = self._shares_beside(others)
+        terms = np.flatnonzero((self._cause == cause) & self._usable & (rest > 0))
         freedom = self._n - len(others) - 2
-        if not len(share) or freedom < 1:
+        if not len(terms) or freedom < 1:
             return 1.0, 0.0
-        return float(cauchy_combination(*_p_value(share, freedom))), float(share.max())
+        t = _t(rest[terms], freedom)
+        if cause != self._own:
+            t = t / self._unequal(terms, others) ** (self._caution / 2)
+        return float(cauchy_combination(*_p_value(t, freedom))), float(rest[terms].max())
 
     def t_by_lag(self) -> FloatArray:
         """Give the largest |t| of every lag ``[cause, lag - 1]``, all other chosen terms given."""
@@ -244,38 +274,37 @@ class _Search:
 
     @property
     def values(self) -> IntArray:
-        """Positions (cause, lag) of the past values that the chosen terms are made of."""
-        return np.unique(self._chosen // _N_FORMS)
+        """Positions (cause, lag) of the past values that the chosen terms are made of, in order."""
+        return np.array(list(dict.fromkeys((self._chosen // _N_FORMS).tolist())), dtype=np.int64)
 
-    def errors(self, past: FloatArray, now: FloatArray) -> FloatArray:
-        """Give how far the chosen terms' prediction is off in every sample."""
-        chosen = self._chosen
-        weights = np.linalg.solve(self._gram(chosen), self._shared[chosen])
-        terms = (_terms(past)[:, chosen] - self._mean[1 + chosen]) * self._scale[1 + chosen]
-        return np.asarray(now - self._mean[-1] - terms @ weights * np.sqrt(self._variance))
+    def errors(self, rows: Float[np.ndarray, "sample column"]) -> FloatArray:
+        """Give how far the chosen terms' prediction is off in every row."""
+        wrong = self._beside(rows, np.array([len(self._mean) - 2]), self._chosen)[:, 0]
+        return np.asarray(wrong * np.sqrt(self._variance))
 
     @property
     def error(self) -> float:
         """Mean squared error that the chosen terms let expect in new samples."""
         n, k = self._n, len(self._chosen) + 1
-        return self._variance * self._left(self._chosen) * (n + k) / max(n - k, 1.0)
+        wrong = self._variance * self._left(self._chosen) if self._wrong is None else self._wrong
+        return wrong * (n + k) / max(n - k, 1.0)
 
-    def _grown(self) -> IntArray:
-        """Add terms one by one to the effect's own past, as long as they pay."""
+    def judge(self, rows: Float[np.ndarray, "sample column"]) -> None:
+        """Let the error be that of rows that all count the same."""
+        self._wrong = float((self.errors(rows) ** 2).mean())
+
+    def _choose(self, usable: BoolArray) -> IntArray:
+        """Add terms to the effect's own past, one by one, while they pay; then drop idle ones."""
         most = min(_MOST_CHOSEN, int(self._n) // _SAMPLES_PER_TERM)
-        chosen = self._first[:most]
-        while len(chosen) < most:
-            share = np.where(self._usable, self._shares_beside(chosen), 0.0)
+        chosen = np.flatnonzero(self._first & usable)[:most]
+        n_first = len(chosen)
+        while len(chosen) < n_first + most:
+            share = np.where(usable, self._shares_beside(chosen), 0.0)
             share[chosen] = 0.0
             best = int(share.argmax())
             if not self._pays(share[best]):
                 break
             chosen = np.append(chosen, best)
-        return chosen
-
-    def _without_idle(self, chosen: IntArray) -> IntArray:
-        """Drop terms that later ones have made idle; the effect's own past stays."""
-        n_first = min(len(self._first), len(chosen))
         while len(chosen) > n_first:
             share = self._shares_among(chosen)[n_first:]
             least = int(share.argmin())
@@ -306,6 +335,29 @@ class _Search:
         share = shared**2 / np.where(says_more, variance, 1.0) / self._left(chosen)
         return np.asarray(np.where(says_more, np.minimum(share, 1.0), 0.0))
 
+    def _unequal(self, terms: IntArray, chosen: IntArray) -> FloatArray:
+        """Give by how much unequal errors raise the variance of each term's weight, at least one.
+
+        White's estimate, each error raised by what the term took from it (HC3).
+        """
+        freed = self._beside(self._rows, np.append(terms, len(self._mean) - 2), chosen)
+        term, wrong = freed[:, :-1], freed[:, -1:]
+        pull = term**2 / np.maximum((term**2).sum(axis=0), _TINY)
+        wrong = wrong - term * (term * wrong).sum(axis=0) / np.maximum((term**2).sum(axis=0), _TINY)
+        robust = (pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2).sum(axis=0)
+        return np.asarray(np.maximum(robust / np.maximum((wrong**2).mean(axis=0), _TINY), 1.0))
+
+    def _beside(
+        self, rows: Float[np.ndarray, "sample column"], columns: IntArray, chosen: IntArray
+    ) -> Float[np.ndarray, "sample column"]:
+        """Free standardised columns from the chosen terms; the last column is the effect."""
+        both = np.append(self._between, self._shared[:, None], axis=1)[np.ix_(chosen, columns)]
+        weights = np.linalg.solve(self._gram(chosen), both)
+        at, by = 1 + columns, 1 + chosen
+        freed = (rows[:, at] - rows[:, :1] * self._mean[at]) * self._scale[at]
+        terms = (rows[:, by] - rows[:, :1] * self._mean[by]) * self._scale[by]
+        return np.asarray(freed - terms @ weights)
+
     def _left(self, chosen: IntArray) -> float:
         """Give the share of the effect's variance that the chosen terms leave."""
         shared = self._shared[chosen]
@@ -320,8 +372,8 @@ def _t(share: FloatArray, freedom: float) -> FloatArray:
     return np.asarray(np.sqrt(freedom * share / (1.0 - np.minimum(share, 1 - _TINY))))
 
 
-def _p_value(share: FloatArray, freedom: float) -> FloatArray:
+def _p_value(t: FloatArray, freedom: float) -> FloatArray:
     """Give the two-sided p-value of Student's t."""
     from scipy.special import stdtr
 
-    return np.asarray(np.maximum(2.0 * stdtr(freedom, -_t(share, freedom)), SMALLEST))
+    return np.asarray(np.maximum(2.0 * stdtr(freedom, -t), SMALLEST))

@@ -20,10 +20,10 @@ from torch import Tensor
 from causalformer.config import DetectorSettings
 from causalformer.data.windows import TimeSplit
 from causalformer.detect.evidence import cauchy_combination, edge_doubt, edge_q, normal_p
+from causalformer.detect.few_terms import sparse_tests
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
-from causalformer.detect.few_terms import sparse_tests
 from causalformer.devices import has_float64
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channel_loss import masked_source_loss

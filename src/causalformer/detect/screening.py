@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from causalformer.detect.samples import Samples
 from causalformer.detect.few_terms import causes_that_matter
+from causalformer.detect.samples import Samples
 
 BoolArray = NDArray[np.bool_]
 

@@ -80,11 +80,13 @@ def twin(x, max_lag, effect):
             pull = freed**2 / (freed**2).sum()
             classical = (wrong**2).sum() / freedom / (freed**2).sum()
             unequal = (pull * (wrong / (1 - pull)) ** 2).sum() / (wrong**2).mean()
-            if cause == effect:
-                unequal = 1.0
-            t = abs(beta[-1]) / np.sqrt(classical * max(unequal, 1.0))
+            t = (
+                abs(beta[-1]) / np.sqrt(classical),
+                abs(beta[-1]) / np.sqrt(classical * max(unequal, 1.0)),
+            )
             by_term.append(2 * student.sf(t, freedom))
-        p_values.append(float(cauchy_combination(*np.array(by_term))))
+        plain, robust = (float(cauchy_combination(*p)) for p in np.array(by_term).T)
+        p_values.append(plain if cause == effect or plain >= 0.1 else robust)
     return p_values
 
 

@@ -44,6 +44,7 @@ _LEAST_SAMPLES = 20
 _CAUTION_WITH_GAPS = 0.5  # power of the correction for unequal errors: weights did a part of it
 _LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
 _SAMPLES_PER_TERM = 8
+_SOME_EVIDENCE = 0.1  # a p-value above is not worth a second look
 _WEIGHINGS = 2  # rounds
 _SPREADS = 2.0  # of chance: what a gap costs is believed beyond that
 _LEAST_VARIANCE = 0.05  # of samples without gaps, as a share of the mean
@@ -237,7 +238,8 @@ class _Search:
         varies = variance > _SAME**2 * np.maximum(mean**2, _SAME)
         scale = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
         correlation = covariance * np.outer(scale, scale)
-        self._between, self._shared = correlation[1:-1, 1:-1], correlation[1:-1, -1]
+        self._all = correlation[1:-1, 1:]  # of terms with terms and the effect
+        self._between, self._shared = self._all[:, :-1], self._all[:, -1]
         self._variance = float(max(variance[-1], 0.0))
         self._wrong: float | None = None
         self._rows, self._mean, self._scale = rows, mean, scale
@@ -261,9 +263,11 @@ class _Search:
         if not len(terms) or freedom < 1:
             return 1.0, 0.0
         t = _t(rest[terms], freedom)
-        if cause != self._own:
+        p_value = float(cauchy_combination(*_p_value(t, freedom)))
+        if cause != self._own and p_value < _SOME_EVIDENCE:
             t = t / self._unequal(terms, others) ** (self._caution / 2)
-        return float(cauchy_combination(*_p_value(t, freedom))), float(rest[terms].max())
+            p_value = float(cauchy_combination(*_p_value(t, freedom)))
+        return p_value, float(rest[terms].max())
 
     def t_by_lag(self) -> FloatArray:
         """Give the largest |t| of every lag ``[cause, lag - 1]``, all other chosen terms given."""
@@ -351,7 +355,7 @@ class _Search:
         self, rows: Float[np.ndarray, "sample column"], columns: IntArray, chosen: IntArray
     ) -> Float[np.ndarray, "sample column"]:
         """Free standardised columns from the chosen terms; the last column is the effect."""
-        both = np.append(self._between, self._shared[:, None], axis=1)[np.ix_(chosen, columns)]
+        both = self._all[np.ix_(chosen, columns)]
         weights = np.linalg.solve(self._gram(chosen), both)
         at, by = 1 + columns, 1 + chosen
         freed = (rows[:, at] - rows[:, :1] * self._mean[at]) * self._scale[at]

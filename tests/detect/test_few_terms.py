@@ -72,7 +72,8 @@ def twin(x, max_lag, effect):
             chosen = chosen_among([k for k in range(len(owner)) if owner[k] != cause])
         freedom = n - len(chosen) - 2
         by_term = []
-        for k in np.flatnonzero(owner == cause):
+        own_terms = (owner == cause) & ((np.arange(len(owner)) % 3 == 0) | (cause != effect))
+        for k in np.flatnonzero(own_terms):
             design = np.column_stack([np.ones(n), terms[:, chosen], terms[:, k]])
             beta = np.linalg.lstsq(design, y, rcond=None)[0]
             before = np.linalg.lstsq(design[:, :-1], terms[:, k], rcond=None)[0]

@@ -14,10 +14,11 @@ extended information criterion (Chen and Chen 2008, γ = 1/2)
 
 of k terms out of p in n samples; then those are dropped that later ones have made idle. Each cause
 is tested by adding each of its terms to those chosen from *other* series: chosen without it, as it
-may have stood in for one of them. The p-values of its terms (Student's t) are combined by Cauchy's
-rule. Everything follows from the products of the terms, which are summed once, but for one number:
-by how much the variance of a term's weight is above what errors of equal size give (White 1980).
-Rare events that coincide once, and storms that shake all series together, are no evidence.
+may have stood in for one of them. Memory is tested by straight terms alone. The p-values of the
+terms (Student's t) are combined by Cauchy's rule. All follows from the products of the terms,
+which are summed once, but for one number: by how much the variance of a term's weight is above what
+errors of equal size give (White 1980). Rare events that coincide once, and storms that shake all
+series together, are no evidence.
 """
 
 from collections.abc import Iterator
@@ -258,7 +259,8 @@ class _Search:
         if (self._cause[others] == cause).any():
             others = self._choose(self._usable & (self._cause != cause))
             rest = self._shares_beside(others)
-        terms = np.flatnonzero((self._cause == cause) & self._usable & (rest > 0))
+        of_cause = self._first if cause == self._own else self._cause == cause
+        terms = np.flatnonzero(of_cause & self._usable & (rest > 0))
         freedom = self._n - len(others) - 2
         if not len(terms) or freedom < 1:
             return 1.0, 0.0

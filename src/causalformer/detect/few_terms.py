@@ -14,11 +14,12 @@ extended information criterion (Chen and Chen 2008, γ = 1/2)
 
 of k terms out of p in n samples; then those are dropped that later ones have made idle. Each cause
 is tested by adding each of its terms to those chosen from *other* series: chosen without it, as it
-may have stood in for one of them. Memory is tested by straight terms alone. The p-values of the
-terms (Student's t) are combined by Cauchy's rule. All follows from the products of the terms,
-which are summed once, but for one number: by how much the variance of a term's weight is above what
-errors of equal size give (White 1980). Rare events that coincide once, and storms that shake all
-series together, are no evidence.
+may have stood in for one of them. The p-values of the terms (Student's t) are combined by Cauchy's
+rule. Memory is the rule, not the exception: its straight terms are tested all at once (Fisher's F),
+beside those chosen in its presence. All follows from the products of the terms, which are summed
+once, but for one number: by how much the variance of a term's weight is above what errors of equal
+size give (White 1980). Rare events that coincide once, and storms that shake all series together,
+are no evidence.
 """
 
 from collections.abc import Iterator
@@ -255,21 +256,40 @@ class _Search:
 
     def test(self, cause: int) -> tuple[float, float]:
         """Give the p-value of a cause, and the share that its best term explains."""
+        if cause == self._own:
+            return self._test_memory()
         others, rest = self._chosen, self._rest
         if (self._cause[others] == cause).any():
             others = self._choose(self._usable & (self._cause != cause))
             rest = self._shares_beside(others)
-        of_cause = self._first if cause == self._own else self._cause == cause
-        terms = np.flatnonzero(of_cause & self._usable & (rest > 0))
+        terms = np.flatnonzero((self._cause == cause) & self._usable & (rest > 0))
         freedom = self._n - len(others) - 2
         if not len(terms) or freedom < 1:
             return 1.0, 0.0
         t = _t(rest[terms], freedom)
         p_value = float(cauchy_combination(*_p_value(t, freedom)))
-        if cause != self._own and p_value < _SOME_EVIDENCE:
+        if p_value < _SOME_EVIDENCE:
             t = t / self._unequal(terms, others) ** (self._caution / 2)
             p_value = float(cauchy_combination(*_p_value(t, freedom)))
         return p_value, float(rest[terms].max())
+
+    def _test_memory(self) -> tuple[float, float]:
+        """Test the effect's own past as `test` does others': all straight terms at once.
+
+        Terms chosen without it would stand in for it; so it is tested beside those chosen with it.
+        """
+        from scipy.special import fdtrc
+
+        terms = np.flatnonzero(self._first & self._usable)
+        others = self._chosen[self._cause[self._chosen] != self._own]
+        together = np.append(others, terms)
+        freedom = self._n - len(together) - 1
+        if not len(terms) or freedom < 1:
+            return 1.0, 0.0
+        before, after = self._left(others), self._left(together)
+        ratio = max(before / after - 1.0, 0.0)
+        p_value = float(fdtrc(len(terms), freedom, ratio * freedom / len(terms)))
+        return max(p_value, SMALLEST), max(1.0 - after / before, 0.0)
 
     def t_by_lag(self) -> FloatArray:
         """Give the largest |t| of every lag ``[cause, lag - 1]``, all other chosen terms given."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import SOME_EVIDENCE, Evidence
 from causalformer.detect.instantaneous import InstantaneousEvidence
+from causalformer.detect.present import explained_by_the_present, present_evidence
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
 
@@ -19,6 +20,7 @@ _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest v
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
 _MOST_DOUBT = 0.5  # local false discovery rate of an edge, at most
+_LINK_BESIDE_PAST = 0.06  # squared partial correlation of a link within a slot, if not asked for
 _SHARED = 2.0  # times what the errors of two series share, typically
 
 
@@ -126,20 +128,25 @@ def found_edges(
 ) -> FoundEdges:
     """Choose the edges of the graph; what is known beforehand comes first."""
     chosen = lagged_edges(evidence, alpha, settings)
-    may_be_within = known.allowed[..., 0]
-    linked = (within.q_value <= alpha) & (np.abs(within.partial) >= np.sqrt(settings.min_effect))
-    linked &= may_be_within | may_be_within.T
-    if not instantaneous or (
-        instantaneous == "auto" and not within_dominates(linked, chosen, evidence, within)
-    ):
+    may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
+    either_way = may_be_within | may_be_within.T
+    linked = within.linked(alpha, settings.min_effect) & either_way
+    dominates = within_dominates(linked, chosen, evidence, within)
+    if instantaneous and not dominates and evidence.samples.complete:
+        least = _LINK_BESIDE_PAST if instantaneous == "auto" else settings.min_effect
+        within = present_evidence(evidence, allowed, alpha, least)
+        linked = within.linked(alpha, least + _SHARED * within.common) & either_way
+        drives = linked & may_be_within & ((within.direction > 0) | ~may_be_within.T)
+        chosen &= ~explained_by_the_present(evidence, allowed, chosen, drives, alpha)
+    elif not (instantaneous is True or (instantaneous and dominates)):
         linked = np.zeros_like(linked)
     # a pair with an edge from the past keeps it; the link within the slot would say it twice
     linked &= ~(chosen | chosen.T)
-    must_be_within = known.required_lags[..., 0] | known.required & ~known.allowed[..., 1:].any(-1)
+    must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
     free = may_be_within & may_be_within.T
     towards = np.where(free, within.direction, 1.0 * may_be_within)
-    main = main_lag(evidence, known.allowed[..., 1:])
+    main = main_lag(evidence, allowed)
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked & (towards > towards.T) | must_be_within,

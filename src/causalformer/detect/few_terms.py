@@ -125,7 +125,7 @@ def causes_that_matter(samples: Samples, allowed: BoolArray) -> list[int]:
     The first cause is the effect itself; `allowed`, ``[cause]``, says which there may be.
     """
     usable = np.repeat(allowed[:, None], samples.max_lag, axis=1)
-    search = _search(samples, usable, 0)
+    search = search_terms(samples, usable, 0)
     return list(dict.fromkeys((search.values // samples.max_lag).tolist()))
 
 
@@ -134,23 +134,23 @@ def _searches(
     allowed: BoolArray,
     own: BoolArray,
     sources: Int[Tensor, "effect cause"] | None,
-) -> Iterator["_Search"]:
+) -> Iterator["Search"]:
     """Search the terms of every effect."""
     n_effects, itself = samples.now.shape[1], own.argmax(axis=0).tolist()
     if sources is not None or not samples.complete:
         for i in range(n_effects):
             causes = list(range(samples.n_series)) if sources is None else sources[i].tolist()
-            yield _search(samples.of(causes, [i]), allowed[:, i], itself[i])
+            yield search_terms(samples.of(causes, [i]), allowed[:, i], itself[i])
         return
     products, rows = _summed(samples), _columns(samples.thinned(_MOST_ROWS))
     n_terms = len(products) - 1 - n_effects
     for i in range(n_effects):
         columns = np.append(np.arange(1 + n_terms), 1 + n_terms + i)
         of_effect = products[np.ix_(columns, columns)]
-        yield _Search(of_effect, rows[:, columns], len(samples), allowed[:, i], itself[i])
+        yield Search(of_effect, rows[:, columns], len(samples), allowed[:, i], itself[i])
 
 
-def _search(samples: Samples, allowed: BoolArray, own: int) -> "_Search":
+def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
     """Search the terms of the only effect.
 
     If past values are missing, samples that lack one of those that matter go wrong more than
@@ -158,12 +158,12 @@ def _search(samples: Samples, allowed: BoolArray, own: int) -> "_Search":
     """
     n_counted = int((samples.observed > 0).sum())
 
-    def searched() -> _Search:
+    def searched() -> Search:
         few = samples.thinned(_MOST_ROWS)
         weight = few.observed.cpu().double().numpy()
         rows = _columns(few)[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
         caution = 1.0 if samples.complete else _CAUTION_WITH_GAPS
-        return _Search(_summed(samples), rows, n_counted, allowed, own, caution)
+        return Search(_summed(samples), rows, n_counted, allowed, own, caution)
 
     search = searched()
     for _ in range(0 if samples.complete or n_counted < _LEAST_SAMPLES else _WEIGHINGS):
@@ -174,7 +174,7 @@ def _search(samples: Samples, allowed: BoolArray, own: int) -> "_Search":
     return search
 
 
-def _weighed(samples: Samples, search: "_Search") -> Float[Tensor, "sample one"]:
+def _weighed(samples: Samples, search: "Search") -> Float[Tensor, "sample one"]:
     """Weigh every observed sample by one over the variance that its gaps let expect.
 
     That is the variance without gaps, and more for every chosen value that is missing.
@@ -219,7 +219,7 @@ def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "
     return np.hstack([np.ones((len(past), 1)), terms, now])
 
 
-class _Search:
+class Search:
     """The terms that one effect hangs on, and tests against them."""
 
     def __init__(
@@ -307,6 +307,11 @@ class _Search:
         """Give how far the chosen terms' prediction is off in every row."""
         wrong = self._beside(rows, np.array([len(self._mean) - 2]), self._chosen)[:, 0]
         return np.asarray(wrong * np.sqrt(self._variance))
+
+    @property
+    def criterion(self) -> float:
+        """The extended information criterion of the chosen terms; small is good."""
+        return self._n * float(np.log(self._left(self._chosen))) + len(self._chosen) * self._price
 
     @property
     def error(self) -> float:

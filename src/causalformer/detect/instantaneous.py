@@ -10,7 +10,7 @@ With Gaussian noise the measure is zero in both directions, and the edge stays u
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,16 @@ class InstantaneousEvidence:
     partial: FloatArray
     direction: FloatArray
 
+    def linked(self, alpha: float, least: float) -> BoolArray:
+        """Say which pairs are linked: at most this q-value, at least this squared correlation."""
+        return np.asarray((self.q_value <= alpha) & (self.partial**2 >= least))
+
+    @property
+    def common(self) -> float:
+        """Squared partial correlation that three of four pairs exceed: a hidden driver of all."""
+        squared = (self.partial**2)[np.triu_indices(len(self.partial), 1)]
+        return float(np.quantile(squared, 0.25, method="lower")) if len(squared) > 1 else 0.0
+
     @property
     def oriented(self) -> NDArray[np.bool_]:
         """Whether the direction is more than a guess."""
@@ -70,30 +80,42 @@ def instantaneous_evidence(
     >>> bool(found.direction[0, 1] > 2)
     True
     """
-    from scipy.stats import t as student
-
     slot = slots_with_past(segments or [slice(0, len(values))], 1)
     residual, observed = _without_own_past(values, slot, glitches=False)
-    n_series = values.shape[1]
     n_together = _n_together(observed)
-    n_least = float(n_together.min())
-    correlation = _possible(residual.T @ residual / n_together)
-    del residual  # long series take much memory
-    precision = np.linalg.pinv(correlation, hermitian=True)
+    found = partial_correlations(residual.T @ residual / n_together, n_together)
+    del residual, observed  # long series take much memory
+    direction = _direction(*_without_own_past(values, slot, glitches=True))
+    return replace(found, direction=direction)
+
+
+def partial_correlations(correlation: FloatArray, n_together: FloatArray) -> InstantaneousEvidence:
+    """Test the partial correlations of what remains of series within a slot; without directions.
+
+    Parameters
+    ----------
+    correlation : array ``[series, series]``
+        Correlation of every pair.
+    n_together : array ``[series, series]``
+        Slots that it rests on; fewer than in the most of them where values are missing.
+    """
+    from scipy.stats import t as student
+
+    n_series, n_least = len(correlation), float(n_together.min())
+    precision = np.linalg.pinv(_possible(correlation), hermitian=True)
     scale = np.sqrt(np.maximum(np.diag(precision), 1e-12))
     partial = np.clip(-precision / np.outer(scale, scale), -1 + 1e-12, 1 - 1e-12)
     np.fill_diagonal(partial, 0.0)
     freedom = max(n_least - n_series, 3)
     p_value = 2 * student.sf(np.abs(partial) * np.sqrt(freedom / (1 - partial**2)), freedom)
     np.fill_diagonal(p_value, 1.0)
-    if not observed.all() and n_least < _LEAST_TOGETHER * n_series:
+    if n_least < min(float(n_together.max()), _LEAST_TOGETHER * n_series):
         p_value = np.ones_like(p_value)  # too few slots in which two series were observed
     upper = np.triu_indices(n_series, 1)
     q_value = np.ones_like(p_value)
     q_value[upper] = false_discovery_q(p_value[upper])
     q_value = np.minimum(q_value, q_value.T)
-    direction = _direction(*_without_own_past(values, slot, glitches=True))
-    return InstantaneousEvidence(p_value, q_value, partial, direction)
+    return InstantaneousEvidence(p_value, q_value, partial, np.zeros_like(partial))
 
 
 def _without_own_past(

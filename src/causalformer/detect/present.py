@@ -1,0 +1,92 @@
+r"""Links within a slot beside links from the past: which there are, and which way they point.
+
+Where the past is well resolved, what two series still share within a slot is in the errors of
+their predictions. A pair whose errors are partially correlated is linked. Which way follows from
+the past: if x drives y within the slot, the past of x reaches y through the present of x, and
+beside that y hangs on few terms; the other way round x would hang on many. So both orders are
+compared by the criterion of `causalformer.detect.few_terms`,
+
+.. math:: \Delta = C(y) + C(x \mid y) - C(x) - C(y \mid x) ,
+
+which is twice the logarithm of how much likelier the data are if x drives y. And what reaches an
+effect through the present of another series is no edge from the past: such edges are tested anew.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from causalformer.detect.calibrated import Evidence
+from causalformer.detect.few_terms import Search, search_terms
+from causalformer.detect.instantaneous import InstantaneousEvidence, partial_correlations
+
+BoolArray = NDArray[np.bool_]
+
+_MOST_SAMPLES = 2**14
+
+
+def present_evidence(
+    evidence: Evidence, allowed: BoolArray, alpha: float, least: float
+) -> InstantaneousEvidence:
+    """Test all pairs within a slot by their held-out errors, and orient those that are linked.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of the past; no value may be missing.
+    allowed : array of bool ``[cause, effect, lag - 1]``
+        Which links from the past there may be.
+    alpha, least : float
+        Pairs up to this q-value, with this squared partial correlation, are linked.
+    """
+    removal = evidence.removal
+    found = partial_correlations(removal.residual_correlation, removal.n_together)
+    direction = np.zeros_like(found.partial)
+    alone: dict[int, float] = {}
+    for x, y in np.argwhere(np.triu(found.linked(alpha, least))).tolist():
+        for effect in {x, y} - alone.keys():
+            alone[effect] = _search(evidence, allowed, effect, []).criterion
+        forth = alone[x] + _search(evidence, allowed, y, [x]).criterion
+        back = alone[y] + _search(evidence, allowed, x, [y]).criterion
+        direction[x, y] = np.sign(back - forth) * np.sqrt(abs(back - forth))
+        direction[y, x] = -direction[x, y]
+    return replace(found, direction=direction)
+
+
+def explained_by_the_present(
+    evidence: Evidence, allowed: BoolArray, chosen: BoolArray, within: BoolArray, alpha: float
+) -> BoolArray:
+    """Say which edges from the past, ``chosen[cause, effect]``, come through the present.
+
+    `within`, ``[cause, effect]``, says what drives an effect within the slot; beside that such an
+    edge adds nothing.
+    """
+    explained = np.zeros_like(chosen)
+    for effect in np.flatnonzero(within.any(axis=0)).tolist():
+        search = _search(evidence, allowed, effect, np.flatnonzero(within[:, effect]).tolist())
+        for place, cause in enumerate(_causes(evidence, effect)):
+            if cause != effect and chosen[cause, effect]:
+                p_value, _ = search.test(place)
+                explained[cause, effect] = p_value > alpha
+    return explained
+
+
+def _causes(evidence: Evidence, effect: int) -> list[int]:
+    """List the effect itself, then what it was tested for."""
+    return list(dict.fromkeys([effect, *np.flatnonzero(evidence.tested[:, effect]).tolist()]))
+
+
+def _search(evidence: Evidence, allowed: BoolArray, effect: int, present: list[int]) -> Search:
+    """Search the terms of an effect, present values of other series among them.
+
+    The present of a series stands in the place of the first lag of one more cause.
+    """
+    causes, samples = _causes(evidence, effect), evidence.samples.thinned(_MOST_SAMPLES)
+    some = samples.of(causes, [effect])
+    now = some.past.new_zeros(len(some), len(present), some.max_lag)
+    now[..., 0] = samples.now[:, present]
+    only_first = np.tile(np.arange(some.max_lag) == 0, (len(present), 1))
+    usable = np.vstack([allowed[causes, effect], only_first])
+    return search_terms(replace(some, past=torch.cat([some.past, now], dim=1)), usable, 0)

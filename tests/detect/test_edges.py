@@ -124,13 +124,17 @@ class TestWithinASlot:
     )
     def test_yes_and_no_are_taken_at_their_word(self, option, expected):
         within = make_within(partial=BOTH, direction={(0, 1): 3.0})
-        strong = make_evidence(p_value={(1, 2): 1e-6}, size={(1, 2): 0.9})
+        strong = make_evidence(
+            p_value={(1, 2): 1e-6},
+            size={(1, 2): 0.9},
+            residual_correlation={(i, i): 1.0 for i in range(3)} | {(0, 1): 0.2, (1, 0): 0.2},
+        )
         assert len(within_edges(found(strong, within, instantaneous=option))) == expected
 
     @pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
     def test_a_pair_with_an_edge_from_the_past_gets_no_second_one(self, pair):
         within = make_within(partial=BOTH | {(1, 2): 0.5}, direction={(0, 1): 3.0, (1, 2): 3.0})
-        evidence = make_evidence(p_value={pair: 1e-6})
+        evidence = make_evidence(p_value={pair: 1e-6}, size={pair: 0.3})
         result = found(evidence, within, instantaneous=True)
         assert lagged(result) == [(*pair, 1)]
         assert within_edges(result) == [[1, 2]]
@@ -152,6 +156,7 @@ class TestGraph:
     def graph(self, frequency=None):
         evidence = make_evidence(
             p_value={(0, 1): 1e-6, (2, 2): 1e-4},
+            size={(0, 1): 0.3},
             profile={(0, 1): [0.0, 1.0, 0.64]},
             t={(0, 1): [0, 9, 9]},
         )

@@ -38,22 +38,23 @@ def twin(x, max_lag, effect):
     for cause in range(n_series):
         for lag in range(1, max_lag + 1):
             v = x[max_lag - lag : n_slots - lag, cause].astype(np.float32).astype(float)
-            columns += [v, v**2, v**3 - 3 * v]
-            owner += 3 * [cause]
+            columns += [v, v**2, v**3 - 3 * v, np.sin(2 * v), np.cos(2 * v), np.abs(v)]
+            owner += 6 * [cause]
     terms, owner = np.array(columns).T, np.array(owner)
     y = x[max_lag:, effect].astype(np.float32).astype(float)
     n = len(y)
-    price = np.log(n) + np.log(len(owner))
+    price = np.log(n) + np.log(len(owner) * 4 / 6)
 
     def error(chosen):
         design = np.column_stack([np.ones(n), terms[:, chosen]])
         return float(((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum())
 
     def chosen_among(usable):
-        first = [k for k in usable if owner[k] == effect and k % 3 == 0]
+        first = [k for k in usable if owner[k] == effect and k % 6 == 0]
         chosen = list(first)
         while True:
-            rest = [k for k in usable if k not in chosen]
+            matters = {k // 6 for k in chosen}
+            rest = [k for k in usable if k not in chosen and (k % 6 < 4 or k // 6 in matters)]
             best = min(rest, key=lambda k: error([*chosen, k]))
             if n * np.log(error([*chosen, best]) / error(chosen)) + price >= 0:
                 break
@@ -68,7 +69,7 @@ def twin(x, max_lag, effect):
 
     def of_memory(chosen):
         others = [k for k in chosen if owner[k] != effect]
-        own = [k for k in range(len(owner)) if owner[k] == effect and k % 3 == 0]
+        own = [k for k in range(len(owner)) if owner[k] == effect and k % 6 == 0]
         freedom = n - len(others) - len(own) - 1
         ratio = error(others) / error([*others, *own]) - 1
         return fisher.sf(ratio * freedom / len(own), len(own), freedom)
@@ -83,7 +84,7 @@ def twin(x, max_lag, effect):
             chosen = chosen_among([k for k in range(len(owner)) if owner[k] != cause])
         freedom = n - len(chosen) - 2
         by_term = []
-        for k in np.flatnonzero(owner == cause):
+        for k in np.flatnonzero((owner == cause) & (np.arange(len(owner)) % 6 < 4)):
             design = np.column_stack([np.ones(n), terms[:, chosen], terms[:, k]])
             beta = np.linalg.lstsq(design, y, rcond=None)[0]
             before = np.linalg.lstsq(design[:, :-1], terms[:, k], rcond=None)[0]
@@ -122,6 +123,19 @@ def test_straight_bent_and_turned_links_are_found_at_their_lag(link):
     assert found.error[1] < 0.95 * x[:, 1].var()
     others = found.p_value[~np.eye(3, dtype=bool)]
     assert (others < 0.01).sum() == 1
+
+
+@pytest.mark.parametrize("link", [np.square, lambda v: np.sin(2 * v), lambda v: np.tanh(2 * v)])
+def test_two_effects_of_a_bent_cause_do_not_drive_each_other(link):
+    x = noise(2000)
+    for t in range(1, len(x)):
+        x[t, 0] += 0.5 * x[t - 1, 0]
+    x[1:, 1] = 0.8 * link(x[:-1, 0]) + 0.5 * x[1:, 1]
+    x[2:, 2] = 0.8 * link(x[:-2, 0]) + 0.5 * x[2:, 2]
+    found = judged(fit_normal_scores(x).apply(x))
+    assert (found.p_value[0, 1:] < 1e-9).all()
+    assert found.p_value[1, 2] > 1e-3
+    assert found.p_value[2, 1] > 1e-3
 
 
 def test_idle_series_cost_no_power():

@@ -8,7 +8,7 @@ import pytest
 from causalformer import CausalFormer, PriorKnowledge
 from causalformer.data.scaling import fit_normal_scores
 from causalformer.detect.present import explained_by_the_present, present_evidence
-from evidence_examples import make_evidence, samples_of
+from evidence_examples import make_evidence, make_within, samples_of
 
 ANY_LAG = np.ones((3, 3, 2), dtype=bool)
 
@@ -38,7 +38,7 @@ def evidence_of(x, chosen=(), max_lag=2):
 
 @pytest.mark.parametrize("law", ["standard_normal", "laplace", "uniform"])
 def test_a_link_within_a_slot_is_found_and_points_the_right_way(law):
-    found = present_evidence(evidence_of(chain(law=law)), ANY_LAG, 0.05, 0.05)
+    found = present_evidence(evidence_of(chain(law=law)), make_within(), ANY_LAG, 0.05, 0.05)
     assert np.argwhere(found.linked(0.05, 0.05)).tolist() == [[1, 2], [2, 1]]
     assert found.direction[1, 2] > 3
     assert found.direction[2, 1] == -found.direction[1, 2]
@@ -47,20 +47,23 @@ def test_a_link_within_a_slot_is_found_and_points_the_right_way(law):
 
 def test_the_order_of_the_series_does_not_matter():
     x, order = chain(), [2, 0, 1]
-    plain = present_evidence(evidence_of(x), ANY_LAG, 0.05, 0.05)
-    other = present_evidence(evidence_of(x[:, order]), ANY_LAG, 0.05, 0.05)
+    plain = present_evidence(evidence_of(x), make_within(), ANY_LAG, 0.05, 0.05)
+    other = present_evidence(evidence_of(x[:, order]), make_within(), ANY_LAG, 0.05, 0.05)
     at = np.ix_(order, order)
     np.testing.assert_allclose(other.partial, plain.partial[at], atol=1e-9)
     np.testing.assert_allclose(other.direction, plain.direction[at], atol=1e-5)
 
 
-def test_without_any_memory_the_direction_is_not_made_up():
+def test_where_the_past_does_not_tell_the_shape_of_the_noise_is_asked():
     rng = np.random.default_rng(1)
     x = rng.standard_normal((500, 3))
     x[:, 2] += x[:, 1]
-    found = present_evidence(evidence_of(x), ANY_LAG, 0.05, 0.05)
-    assert found.linked(0.05, 0.05)[1, 2]
-    assert not found.oriented[1, 2]
+    for way, oriented in ((0.4, False), (4.0, True)):
+        within = make_within(direction={(1, 2): way})
+        found = present_evidence(evidence_of(x), within, ANY_LAG, 0.05, 0.05)
+        assert found.linked(0.05, 0.05)[1, 2]
+        assert found.direction[1, 2] == way
+        assert found.oriented[1, 2] == oriented
 
 
 def test_what_comes_through_the_present_is_no_edge_from_the_past():
@@ -88,7 +91,7 @@ def test_a_graph_holds_both_kinds_of_edges(choice):
     assert link.p_value < 1e-6
 
 
-@pytest.mark.filterwarnings("ignore:the series move together")
+@pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")
 def test_weak_links_within_a_slot_are_drawn_only_if_asked_for():
     x = chain(2000, within=0.15)
     kinds = {
@@ -106,6 +109,7 @@ def test_a_forbidden_direction_is_not_drawn():
     assert (2, 1, 0) in found
 
 
+@pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")
 def test_with_missing_values_links_beside_the_past_are_left_out_unless_asked_for():
     x = chain()
     x[np.random.default_rng(3).random(x.shape) < 0.1] = np.nan

@@ -4,7 +4,7 @@
 2. train one network per fold, with causes removed at random (`causalformer.model.channels`);
 3. compare held-out errors with and without each cause (`causalformer.detect.removal`);
 4. where the network predicts no better than a sum of few terms, let the test of such sums speak,
-   too (`causalformer.detect.few_terms`);
+   too, and alone where that is clearly better (`causalformer.detect.few_terms`);
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
@@ -35,6 +35,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
+_CLEARLY_BETTER = 0.9  # share of the other's error
 _MOST_PER_EPOCH = 25_000  # samples that are learned from before the next epoch begins
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
@@ -211,12 +212,14 @@ def gather_evidence(
     sparse = sparse_tests(samples, allowed, own, model.sources)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    # the better witness speaks: terms that leave out what the network knows find false causes
+    # the better witness speaks: who leaves out what the other knows finds false causes
     sparse_counts = settings.sparse_evidence & (own | (sparse.error <= removal.error))
+    sparse_alone = sparse_counts & ~own & (sparse.error <= _CLEARLY_BETTER * removal.error)
     p_value = np.where(sparse_counts, cauchy_combination(network_p, sparse.p_value), network_p)
+    p_value = np.where(sparse_alone, sparse.p_value, p_value)
     p_value = np.where(tested, p_value, 1.0)
     effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
-    sparse_leads = sparse_counts & (sparse.p_value < network_p)
+    sparse_leads = sparse_alone | (sparse_counts & (sparse.p_value < network_p))
     between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)

@@ -134,11 +134,11 @@ def found_edges(
     dominates = within_dominates(linked, chosen, evidence, within)
     if instantaneous and not dominates and evidence.samples.complete:
         least = _LINK_BESIDE_PAST if instantaneous == "auto" else settings.min_effect
-        within = present_evidence(evidence, allowed, alpha, least)
+        within = present_evidence(evidence, within, allowed, alpha, least)
         linked = within.linked(alpha, least + _SHARED * within.common) & either_way
         drives = linked & may_be_within & ((within.direction > 0) | ~may_be_within.T)
         chosen &= ~explained_by_the_present(evidence, allowed, chosen, drives, alpha)
-    elif not (instantaneous is True or (instantaneous and dominates)):
+    elif not instantaneous or (instantaneous == "auto" and not dominates):
         linked = np.zeros_like(linked)
     # a pair with an edge from the past keeps it; the link within the slot would say it twice
     linked &= ~(chosen | chosen.T)

@@ -1,25 +1,26 @@
 r"""What a cause adds to the few causes that matter: tests that nothing idle stands in the way of.
 
 A test that holds every lag of every series fixed pays for each of them, though an effect hangs on
-few. So the few are looked for first. Every past value x, a normal score, offers three terms, the
-Hermite polynomials
+few. So the few are looked for first. Every past value x, a normal score, offers four terms: three
+Hermite polynomials, which are uncorrelated and of variance one if x has no ties, and a wave,
 
-.. math:: x, \quad (x^2 - 1) / \sqrt 2, \quad (x^3 - 3 x) / \sqrt 6,
+.. math:: x, \quad (x^2 - 1) / \sqrt 2, \quad (x^3 - 3 x) / \sqrt 6, \quad \sin 2x .
 
-which are uncorrelated and of variance one if x has no ties: straight, bent and turned links. For
-every effect terms are chosen one by one, beginning with its own past, as long as they lower the
-extended information criterion (Chen and Chen 2008, γ = 1/2)
+A value that matters is described more closely: once it has one of these terms, also
+:math:`\cos 2x` and :math:`|x|` may be chosen. Else what a few terms leave of a common cause would
+be filled in by another effect of it. For every effect terms are chosen one by one, beginning with
+its own past, as long as they lower the extended information criterion (Chen and Chen 2008, γ = 1/2)
 
 .. math:: n \log(RSS / n) + k (\log n + \log p)
 
-of k terms out of p in n samples; then those are dropped that later ones have made idle. Each cause
-is tested by adding each of its terms to those chosen from *other* series: chosen without it, as it
-may have stood in for one of them. The p-values of the terms (Student's t) are combined by Cauchy's
-rule. Memory is the rule, not the exception: its straight terms are tested all at once (Fisher's F),
-beside those chosen in its presence. All follows from the products of the terms, which are summed
-once, but for one number: by how much the variance of a term's weight is above what errors of equal
-size give (White 1980). Rare events that coincide once, and storms that shake all series together,
-are no evidence.
+of k terms in n samples, p of them on offer; then those are dropped that later ones have made idle.
+Each cause is tested by adding each of its four terms to those chosen from *other* series: chosen
+without it, as it may have stood in for one of them. The p-values of the terms (Student's t) are
+combined by Cauchy's rule. Memory is the rule, not the exception: its straight terms are tested all
+at once (Fisher's F), beside those chosen in its presence. All follows from the products of the
+terms, which are summed once, but for one number: by how much the variance of a term's weight is
+above what errors of equal size give (White 1980). Rare events that coincide once, and storms that
+shake all series together, are no evidence.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_N_FORMS = 3
+_N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
+_N_FORMS = 6  # with those that only describe a value that matters
 _MOST_CHOSEN = 25  # besides its own past
 _MOST_ROWS = 2**14  # that the variance of scores is read from
 _LEAST_SAMPLES = 20
@@ -214,7 +216,14 @@ def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "
     """Give ``1, term, ..., term, effect, ...`` of some samples."""
     past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
     square = past**2
-    forms = past, (square - 1.0) / np.sqrt(2.0), past * (square - 3.0) / np.sqrt(6.0)
+    forms = (
+        past,
+        (square - 1.0) / np.sqrt(2.0),
+        past * (square - 3.0) / np.sqrt(6.0),
+        np.sin(2.0 * past),
+        np.cos(2.0 * past),
+        np.abs(past),
+    )
     terms = np.stack(forms, axis=-1).reshape(len(past), past[0].size * _N_FORMS)
     return np.hstack([np.ones((len(past), 1)), terms, now])
 
@@ -248,9 +257,11 @@ class Search:
         n_causes, self._max_lag = allowed.shape
         self._cause = np.repeat(np.arange(n_causes), self._max_lag * _N_FORMS)
         self._usable = np.repeat(allowed.ravel(), _N_FORMS) & varies[1:-1]
-        straight = np.arange(len(self._cause)) % _N_FORMS == 0
-        self._own, self._first = own, (self._cause == own) & straight
-        self._price = float(np.log(max(self._n, 2.0)) + np.log(max(len(self._cause), 1)))
+        form = np.arange(len(self._cause)) % _N_FORMS
+        self._value, self._tested = np.arange(len(self._cause)) // _N_FORMS, form < _N_TESTED
+        self._own, self._first = own, (self._cause == own) & (form == 0)
+        n_tested = max(int(self._tested.sum()), 1)
+        self._price = float(np.log(max(self._n, 2.0)) + np.log(n_tested))
         self._chosen = self._choose(self._usable)
         self._rest = self._shares_beside(self._chosen)
 
@@ -262,7 +273,8 @@ class Search:
         if (self._cause[others] == cause).any():
             others = self._choose(self._usable & (self._cause != cause))
             rest = self._shares_beside(others)
-        terms = np.flatnonzero((self._cause == cause) & self._usable & (rest > 0))
+        of_cause = (self._cause == cause) & self._tested
+        terms = np.flatnonzero(of_cause & self._usable & (rest > 0))
         freedom = self._n - len(others) - 2
         if not len(terms) or freedom < 1:
             return 1.0, 0.0
@@ -293,7 +305,7 @@ class Search:
 
     def t_by_lag(self) -> FloatArray:
         """Give the largest |t| of every lag ``[cause, lag - 1]``, all other chosen terms given."""
-        share = np.where(self._usable, self._rest, 0.0)
+        share = np.where(self._usable & self._tested, self._rest, 0.0)
         share[self._chosen] = self._shares_among(self._chosen)
         t = _t(share, max(self._n - len(self._chosen) - 2, 1.0))
         return np.asarray(t.reshape(-1, self._max_lag, _N_FORMS).max(axis=-1))
@@ -301,7 +313,7 @@ class Search:
     @property
     def values(self) -> IntArray:
         """Positions (cause, lag) of the past values that the chosen terms are made of, in order."""
-        return np.array(list(dict.fromkeys((self._chosen // _N_FORMS).tolist())), dtype=np.int64)
+        return np.array(list(dict.fromkeys(self._value[self._chosen].tolist())), dtype=np.int64)
 
     def errors(self, rows: Float[np.ndarray, "sample column"]) -> FloatArray:
         """Give how far the chosen terms' prediction is off in every row."""
@@ -330,7 +342,9 @@ class Search:
         chosen = np.flatnonzero(self._first & usable)[:most]
         n_first = len(chosen)
         while len(chosen) < n_first + most:
-            share = np.where(usable, self._shares_beside(chosen), 0.0)
+            matters = np.isin(self._value, self._value[chosen])
+            open_to_choice = usable & (self._tested | matters)
+            share = np.where(open_to_choice, self._shares_beside(chosen), 0.0)
             share[chosen] = 0.0
             best = int(share.argmax())
             if not self._pays(share[best]):

@@ -8,8 +8,9 @@ compared by the criterion of `causalformer.detect.few_terms`,
 
 .. math:: \Delta = C(y) + C(x \mid y) - C(x) - C(y \mid x) ,
 
-which is twice the logarithm of how much likelier the data are if x drives y. And what reaches an
-effect through the present of another series is no edge from the past: such edges are tested anew.
+which is twice the logarithm of how much likelier the data are if x drives y. Where the past does
+not tell, the measure of `causalformer.detect.instantaneous` is asked. And what reaches an effect
+through the present of another series is no edge from the past: such edges are tested anew.
 """
 
 from dataclasses import replace
@@ -28,7 +29,11 @@ _MOST_SAMPLES = 2**14
 
 
 def present_evidence(
-    evidence: Evidence, allowed: BoolArray, alpha: float, least: float
+    evidence: Evidence,
+    within: InstantaneousEvidence,
+    allowed: BoolArray,
+    alpha: float,
+    least: float,
 ) -> InstantaneousEvidence:
     """Test all pairs within a slot by their held-out errors, and orient those that are linked.
 
@@ -36,6 +41,8 @@ def present_evidence(
     ----------
     evidence : Evidence
         Of the past; no value may be missing.
+    within : InstantaneousEvidence
+        Directions where the past does not tell.
     allowed : array of bool ``[cause, effect, lag - 1]``
         Which links from the past there may be.
     alpha, least : float
@@ -43,16 +50,17 @@ def present_evidence(
     """
     removal = evidence.removal
     found = partial_correlations(removal.residual_correlation, removal.n_together)
-    direction = np.zeros_like(found.partial)
+    by_past = np.zeros_like(found.partial)
     alone: dict[int, float] = {}
     for x, y in np.argwhere(np.triu(found.linked(alpha, least))).tolist():
         for effect in {x, y} - alone.keys():
             alone[effect] = _search(evidence, allowed, effect, []).criterion
         forth = alone[x] + _search(evidence, allowed, y, [x]).criterion
         back = alone[y] + _search(evidence, allowed, x, [y]).criterion
-        direction[x, y] = np.sign(back - forth) * np.sqrt(abs(back - forth))
-        direction[y, x] = -direction[x, y]
-    return replace(found, direction=direction)
+        by_past[x, y] = np.sign(back - forth) * np.sqrt(abs(back - forth))
+        by_past[y, x] = -by_past[x, y]
+    told = replace(found, direction=by_past)
+    return replace(told, direction=np.where(told.oriented, by_past, within.direction))
 
 
 def explained_by_the_present(

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test docs soak lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-speed bench-scale bench-profile readme clean
+.PHONY: demo test docs soak lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-case bench-speed bench-scale bench-profile readme clean
 
 setup: $(READY)
 
@@ -64,6 +64,10 @@ bench-generated: $(READY)
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated-more \
 	  --repeats 64 --family "linear, student" --family "strong memory"
+
+# The paper's case study fMRI-15 over 50 seeds and readings of the text.
+bench-case: $(READY)
+	$(BIN)/python -m causalformer.bench.case_study --data $(DATA) --out benchmarks/case-study
 
 readme: $(READY)
 	$(BIN)/python -m causalformer.bench.readme README.md benchmarks

@@ -470,6 +470,7 @@ def test_debug_shows_where_an_error_came_from(tmp_path):
         (["--colour"], "No such option: --colour"),
         (["discver"], "Did you mean 'discover'? (see causalformer --help)"),
         (["discover"], "Missing argument"),
+        (["discover", "x.csv", "--require"], "requires an argument"),
         (["discover", "x.csv", "--seed", "-1"], "--seed"),
         (["discover", "x.csv", "--device", "a\nb"], "--device"),
         (["datasets", "make"], "(see causalformer datasets make --help)"),
@@ -485,10 +486,20 @@ def test_wrong_usage_takes_one_line(words, said):
     assert said in done.stderr
 
 
+def test_an_error_right_after_reading_ends_the_process_in_order(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("a,a\n" + "1,2\n2,1\n" * 20)
+    command = [sys.executable, "-m", "causalformer", "discover", str(path)]
+    ends = [subprocess.run(command, capture_output=True, check=False) for _ in range(5)]
+    assert [end.returncode for end in ends] == [2] * 5
+    assert {end.stderr.count(b"\n") for end in ends} == {1}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("a,place\n1,north\n2,south\n", "or choose --time-column 'place' if it is the time"),
+        ("a,place\n1,north\n2,south\n", "--group 'place' if it says which recording"),
         ("date,a\n2024-01-02,1\n2024-01-01,2\n", "or choose --time-column none and drop"),
         ("time,a\n2,1\n1,2\n", "choose --time-column none if it is not"),
         ("0,1\n5,6\n", "choose --header if it holds names"),

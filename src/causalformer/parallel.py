@@ -1,5 +1,6 @@
 """Where work that can be shared is done: threads or processes of this machine, a Dask cluster."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from dask.distributed import LocalCluster
 
 _SECONDS_TO_CONNECT = 20
+_ADDRESS = re.compile(r"\w+://\S+:\d+")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -103,14 +105,16 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
         with local, client, parallel_config(backend="dask", client=client):
             yield -1
         return
+    advice = "give 'local' or an address such as tcp://10.0.0.5:8786"
+    if not _ADDRESS.fullmatch(cluster):
+        raise SettingsError(f"cluster {cluster!r} is no address of a Dask scheduler; {advice}")
     try:
         client = Client(  # type: ignore[no-untyped-call]
             cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
         )
     except (OSError, ValueError, TypeError) as error:
         raise SettingsError(
-            f"no Dask scheduler answers at {cluster!r} ({error}); give 'local' or an address such "
-            "as tcp://10.0.0.5:8786"
+            f"no Dask scheduler answers at {cluster!r} ({error}); {advice}"
         ) from error
     with client, parallel_config(backend="dask", client=client):
         yield -1

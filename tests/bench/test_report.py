@@ -108,8 +108,11 @@ def test_exponents_need_two_sizes():
     assert exponents(results)["in N"].isna().all()
 
 
-def test_a_report_is_written_from_rows_alone(tmp_path):
-    write_report(frame({"var": {"0": 0.5}, "default": {"0": 1.0}}), tmp_path)
+@pytest.mark.parametrize("orientation", ["", "netsim", "as-published"])
+def test_a_report_is_written_from_rows_alone(tmp_path, orientation):
+    write_report(
+        frame({"var": {"0": 0.5}, "default": {"0": 1.0}}, orientation=orientation), tmp_path
+    )
     assert (tmp_path / "heat-map.png").read_bytes()[1:4] == b"PNG"
     assert "compared with default" in (tmp_path / "comparison.md").read_text()
 

@@ -55,7 +55,7 @@ def make_datasets(
         if not one_truth:
             path.with_name("truth.csv").replace(path.with_name(f"truth{index}.csv"))
     if not quiet:
-        show(f"{count} data sets '{name}' of {n_slots} slots are in {out}.")
+        show(f"{count} data set{'s' * (count > 1)} '{name}' of {n_slots} slots are in {out}.")
 
 
 def _parsed(texts: Mapping[str, str]) -> dict[str, Any]:

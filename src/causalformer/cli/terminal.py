@@ -75,7 +75,8 @@ def _usage_errors_in_one_line() -> Iterator[None]:
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # not an error but the help
             raise
-        say("error", f"{error.format_message().rstrip('.')} (see {error.ctx.command_path} --help)")
+        command = error.ctx.command_path if error.ctx else "causalformer"
+        say("error", f"{error.format_message().rstrip('.')} (see {command} --help)")
         raise typer.Exit(2) from None
 
 

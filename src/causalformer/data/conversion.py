@@ -100,7 +100,8 @@ def _numbers_from_text(name: str, cells: AnyArray, source: str) -> npt.NDArray[n
             raise DataError(
                 f"{source}: column {name!r} holds text: {text[:40]!r} in row {row + 1}; "
                 f"a series needs numbers: mend the cell or drop the column "
-                f"(or choose `time_column={name!r}` if it is the time)"
+                f"(or choose `time_column={name!r}` if it is the time, `group={name!r}` if it says "
+                "which recording a row belongs to)"
             )
         values[row] = {"true": 1.0, "false": 0.0}.get(text.lower(), np.nan)
     return values

@@ -298,7 +298,9 @@ def _arrow_table(body: memoryview, layout: Layout, decimal: str, texts: set[int]
     return arrow_csv.read_csv(
         pa.py_buffer(body),
         read_options=arrow_csv.ReadOptions(
-            column_names=list(types), block_size=max(1 << 20, 32 * longest)
+            column_names=list(types),
+            block_size=max(1 << 20, 32 * longest),
+            use_threads=False,  # one that frees the buffer while Python ends would abort it
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=layout.separator),
         convert_options=arrow_csv.ConvertOptions(

@@ -1,5 +1,6 @@
 """How much memory a fit takes, estimated before it starts, and how to stay below a limit."""
 
+import math
 import re
 from dataclasses import dataclass, replace
 
@@ -95,11 +96,11 @@ def _planned(size: Size, settings: DetectorSettings, n_jobs: int, limit: float) 
         )
         if n > 1
     ]
-    advice = f"; {' or '.join(fits)} would fit" if fits else ""
+    advice = f"; {' or '.join(fits)} would fit, or" if fits else ";"
     raise SettingsError(
         f"{size.n_series} series of {size.n_slots} slots with {size.max_lag} lags take about "
-        f"{least / 1e9:.3g} GB of memory, but only {limit / 1e9:.3g} GB may be used{advice}; or "
-        "raise max_memory"
+        f"{least / 1e9:.3g} GB of memory, but only {limit / 1e9:.3g} GB may be used{advice} choose "
+        f"`max_memory={math.ceil(least / 1e7) / 100:g}GB`"
     )
 
 

@@ -79,7 +79,8 @@ class KnownEdge:
         if not cause or not effect or "->" in after or (at and not _LAG.fullmatch(lag)):
             raise SettingsError(
                 f"{shown(text)} is no edge; write 'cause -> effect' or 'cause -> effect @ 2', "
-                "and as a list [cause, effect, 2] if a name holds -> or @"
+                "and, if a name holds -> or @, as a list [cause, effect, 2] in Python or a file of "
+                "knowledge"
             )
         return cls(cause, effect, int(lag) if at else None)
 

@@ -90,7 +90,7 @@ def test_copies_are_equal():
         (
             {"required": ["a -> b", "a b"]},
             "required, entry 2: 'a b' is no edge; write 'cause -> effect' or 'cause -> effect @ 2',"
-            " and as a list [cause, effect, 2] if a name holds -> or @",
+            " and, if a name holds -> or @, as a list [cause, effect, 2]",
         ),
         ({"required": ["a -> b -> c"]}, "'a -> b -> c' is no edge"),
         ({"required": [" -> b"]}, "' -> b' is no edge"),

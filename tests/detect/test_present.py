@@ -32,7 +32,12 @@ def evidence_of(x, chosen=(), max_lag=2):
     now = samples.now.numpy()
     wrong = now - past @ np.linalg.lstsq(past, now, rcond=None)[0]
     made = make_evidence(3, max_lag, p_value=dict.fromkeys(chosen, 1e-6), n_slots=len(samples))
-    removal = replace(made.removal, residual_correlation=np.corrcoef(wrong.T))
+    removal = replace(
+        made.removal,
+        residual_correlation=np.corrcoef(wrong.T),
+        residual=wrong.astype(np.float32),
+        error=(wrong**2).mean(axis=0),
+    )
     return replace(made, samples=samples, removal=removal)
 
 
@@ -43,6 +48,21 @@ def test_a_link_within_a_slot_is_found_and_points_the_right_way(law):
     assert found.direction[1, 2] > 3
     assert found.direction[2, 1] == -found.direction[1, 2]
     assert found.oriented[1, 2]
+
+
+def test_errors_that_are_larger_than_need_be_are_no_evidence():
+    x = chain(within=0.0)
+    evidence = evidence_of(x)
+    shared = np.random.default_rng(5).standard_normal((len(evidence.samples), 1))
+    wrong = evidence.removal.residual + shared.astype(np.float32)
+    removal = replace(
+        evidence.removal,
+        residual=wrong,
+        residual_correlation=np.corrcoef(wrong.T),
+        error=(wrong**2).mean(axis=0),
+    )
+    found = present_evidence(replace(evidence, removal=removal), make_within(), ANY_LAG, 0.05, 0.05)
+    assert not found.linked(0.05, 0.05).any()
 
 
 def test_the_order_of_the_series_does_not_matter():

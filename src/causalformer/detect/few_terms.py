@@ -321,6 +321,11 @@ class Search:
         return np.asarray(wrong * np.sqrt(self._variance))
 
     @property
+    def residual(self) -> FloatArray:
+        """How far the chosen terms' prediction is off in every row that the search was given."""
+        return self.errors(self._rows)
+
+    @property
     def criterion(self) -> float:
         """The extended information criterion of the chosen terms; small is good."""
         return self._n * float(np.log(self._left(self._chosen))) + len(self._chosen) * self._price

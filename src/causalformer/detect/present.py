@@ -1,10 +1,11 @@
 r"""Links within a slot beside links from the past: which there are, and which way they point.
 
 Where the past is well resolved, what two series still share within a slot is in the errors of
-their predictions. A pair whose errors are partially correlated is linked. Which way follows from
-the past: if x drives y within the slot, the past of x reaches y through the present of x, and
-beside that y hangs on few terms; the other way round x would hang on many. So both orders are
-compared by the criterion of `causalformer.detect.few_terms`,
+their predictions: those of the network, or of few terms if these predict better. A pair whose
+errors are partially correlated is linked. Which way follows from the past: if x drives y within the
+slot, the past of x reaches y through the present of x, and beside that y hangs on few terms; the
+other way round x would hang on many. So both orders are compared by the criterion of
+`causalformer.detect.few_terms`,
 
 .. math:: \Delta = C(y) + C(x \mid y) - C(x) - C(y \mid x) ,
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from causalformer.detect.calibrated import Evidence
 from causalformer.detect.few_terms import Search, search_terms
 from causalformer.detect.instantaneous import InstantaneousEvidence, partial_correlations
+from causalformer.detect.removal import errors_together
 
 BoolArray = NDArray[np.bool_]
 
@@ -51,16 +53,31 @@ def present_evidence(
     removal = evidence.removal
     found = partial_correlations(removal.residual_correlation, removal.n_together)
     by_past = np.zeros_like(found.partial)
-    alone: dict[int, float] = {}
+    if not found.linked(alpha, least).any():
+        return replace(found, direction=by_past)
+    alone = [_search(evidence, allowed, effect, []) for effect in range(len(by_past))]
+    found = _by_better_errors(evidence, alone)
     for x, y in np.argwhere(np.triu(found.linked(alpha, least))).tolist():
-        for effect in {x, y} - alone.keys():
-            alone[effect] = _search(evidence, allowed, effect, []).criterion
-        forth = alone[x] + _search(evidence, allowed, y, [x]).criterion
-        back = alone[y] + _search(evidence, allowed, x, [y]).criterion
+        forth = alone[x].criterion + _search(evidence, allowed, y, [x]).criterion
+        back = alone[y].criterion + _search(evidence, allowed, x, [y]).criterion
         by_past[x, y] = np.sign(back - forth) * np.sqrt(abs(back - forth))
         by_past[y, x] = -by_past[x, y]
     told = replace(found, direction=by_past)
     return replace(told, direction=np.where(told.oriented, by_past, within.direction))
+
+
+def _by_better_errors(evidence: Evidence, alone: list[Search]) -> InstantaneousEvidence:
+    """Test all pairs by the errors of who predicts an effect better.
+
+    In short series the network's held-out errors are larger than they need be, and then they are
+    alike, as those who err err together.
+    """
+    step = -(-len(evidence.samples) // _MOST_SAMPLES)
+    wrong = evidence.removal.residual[::step].copy()
+    for effect, search in enumerate(alone):
+        if search.error <= evidence.removal.error[effect]:
+            wrong[:, effect] = search.residual
+    return partial_correlations(*errors_together(wrong, evidence.samples.thinned(_MOST_SAMPLES)))
 
 
 def explained_by_the_present(

@@ -179,6 +179,15 @@ class TestResult:
         assert shapes.pop("lag_profile") == (3, 3, 3)
         assert set(shapes.values()) == {(3, 3)}
 
+    def test_what_was_tested_is_a_mask_also_after_loading(self, tmp_path):
+        fitted = tiny(knowledge={"forbidden": ["C -> A"]}).fit(make_frame())
+        loaded = CausalFormer.load(fitted.save(tmp_path / "m"))
+        for model in (fitted, loaded):
+            assert {name for name, m in model.scores_.items() if m.dtype == bool} == {"tested"}
+            np.testing.assert_array_equal(np.argwhere(~model.scores_["tested"]), [[2, 0]])
+            assert model.scores_["p_value"][~model.scores_["tested"]] == 1
+            assert model.plot(kind="scores", evidence="tested").get_xlabel() == "effect"
+
     def test_edge_scores_count_the_test_within_a_slot_where_that_made_edges(self):
         noise = np.random.default_rng(0).exponential(size=(400, 3))
         x = noise[:, 0]
@@ -522,6 +531,15 @@ def test_one_glitch_in_all_series_neither_hides_nor_invents_edges():
     [
         ({"random_state": None}, "random_state is None"),
         ({"random_state": -1}, "random_state is -1"),
+        ({"random_state": 2**64}, "random_state is 18446744073709551616.* below"),
+        ({"device": None}, "device is None"),
+        ({"device": 1.5}, r"device is 1\.5"),
+        ({"device": "meta"}, "device 'meta'"),
+        ({"checkpoint": 5}, "checkpoint is 5"),
+        ({"on_epoch": 5}, "on_epoch is 5"),
+        ({"instantaneous": np.array([1, 2])}, r"instantaneous is array"),
+        ({"instantaneous": 1}, r"instantaneous is 1; choose True"),
+        ({"max_lag": np.array([1, 2])}, r"max_lag is array"),
         ({"preset": None}, "unknown preset None"),
         ({"settings": [1]}, "settings are"),
         ({"settings": {"n_folds": 1000}}, "n_folds"),
@@ -531,3 +549,9 @@ def test_one_glitch_in_all_series_neither_hides_nor_invents_edges():
 def test_odd_arguments_are_named(options, named):
     with pytest.raises(SettingsError, match=named):
         CausalFormer(**options).fit(make_frame(100))
+
+
+def test_numpys_truth_values_are_understood():
+    known = {"required": ["A -> B @ 0"]}
+    with pytest.raises(SettingsError, match="instantaneous is False"):
+        tiny(instantaneous=np.False_, knowledge=known).fit(make_frame(100))

@@ -55,3 +55,57 @@ def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(SettingsError, match="device 'cuda:77' cannot be used here"):
         choose_device("cuda:77")
     assert choose_device("auto").type in ("cpu", "cuda", "mps")
+
+
+def refusal(name):
+    with pytest.raises(SettingsError) as caught:
+        choose_device(name)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", [None, 1.5, 1, True, [], "meta", "", "abacus", "cuda:x", "\ud800"])
+def test_what_is_no_device_is_refused_by_name(name):
+    message = refusal(name)
+    assert message.startswith(("device ", "there is no device "))
+    assert repr(name) in message
+
+
+@pytest.fixture
+def without_accelerator(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+
+    def fail(*_, device):
+        table = " and a table of all backends" * 100
+        raise NotImplementedError(f"Could not run it on {device}. Much advice.\nCPU: {table}")
+
+    monkeypatch.setattr(torch, "zeros", fail)
+
+
+@pytest.mark.usefixtures("without_accelerator")
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "mps"])
+def test_the_refusal_of_a_device_is_short_and_names_only_what_is_there(name):
+    assert refusal(name) == (
+        f"device {name!r} cannot be used here (Could not run it on {name}); "
+        "choose 'auto' or 'cpu' as `device`"
+    )
+
+
+def test_a_long_reason_is_cut_off(monkeypatch):
+    def fail(*_, device):
+        raise AssertionError(f"no {device} " * 100)
+
+    monkeypatch.setattr(torch, "zeros", fail)
+    assert len(refusal("cpu")) < 250
+
+
+def test_a_broken_accelerator_is_not_suggested_again(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+
+    def fail(*_, device):
+        raise RuntimeError("no kernel image")
+
+    monkeypatch.setattr(torch, "zeros", fail)
+    assert refusal("cuda").endswith("choose 'auto' or 'mps' or 'cpu' as `device`")
+    assert choose_device("auto") == torch.device("cuda")

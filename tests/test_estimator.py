@@ -158,6 +158,29 @@ class TestBadInput:
         with pytest.raises(SettingsError, match="device 'tpu'"):
             tiny(device="tpu").fit(make_frame())
 
+    @pytest.mark.parametrize(
+        "option",
+        [
+            {"max_lag": 3},
+            {"alpha": 0.1},
+            {"instantaneous": False},
+            {"stability": 5},
+            {"cluster": "local"},
+            {"max_memory": "4GB"},
+        ],
+    )
+    def test_options_of_the_default_method_are_refused_with_a_preset(self, option):
+        (name,) = option
+        said = f"the preset 'paper-fmri' has no `{name}`; leave it out"
+        with pytest.raises(SettingsError, match=said):
+            tiny(**option).fit(make_frame())
+        with pytest.raises(SettingsError, match=said):
+            tiny(**option).memory_plan(make_frame())
+
+    @pytest.mark.parametrize("random_state", [2**32, 2**63 - 1])
+    def test_large_seeds_are_seeds(self, random_state):
+        assert tiny(random_state=random_state).fit(make_frame()).random_state == random_state
+
     def test_constant_column_warns_by_name_and_still_gives_a_graph(self):
         with pytest.warns(DataWarning, match="C"):
             model = tiny().fit(make_frame().assign(C=1.0))

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from causalformer.errors import FileFormatError
+from causalformer.errors import DamagedFileError, FileFormatError
 from causalformer.files import write_atomically
 
 _FORMAT = "causalformer-checkpoint"
@@ -88,7 +88,7 @@ def load_state(
             best_weights=best or None,
         )
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+        raise DamagedFileError(f"checkpoint {path} is damaged ({error}); delete it") from error
 
 
 def save_tensors(
@@ -111,23 +111,25 @@ def load_tensors(path: Path, fingerprint: str) -> tuple[dict[str, Tensor], dict[
         raise FileFormatError(f"{path} is not a checkpoint of this version; delete it")
     if facts.get("fingerprint") != fingerprint:
         raise FileFormatError(
-            f"checkpoint {path} belongs to other data, settings or another seed; "
-            "delete it to begin anew"
+            f"checkpoint {path} belongs to other data, settings or another seed; begin anew "
+            "without --resume, or with another `checkpoint`"
         )
     if facts.pop("sha256", None) != _checksum(tensors, facts):
-        raise FileFormatError(f"checkpoint {path} is damaged (its checksum is wrong); delete it")
+        raise DamagedFileError(f"checkpoint {path} is damaged (its checksum is wrong); delete it")
     return tensors, facts
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
     from safetensors import SafetensorError, safe_open
 
+    if path.is_dir():
+        raise FileFormatError(f"checkpoint {path} is a folder; give the path of a file")
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             return dict(file.metadata() or {}), tensors
     except (SafetensorError, OSError) as error:
-        raise FileFormatError(f"checkpoint {path} is damaged ({error}); delete it") from error
+        raise DamagedFileError(f"checkpoint {path} is damaged ({error}); delete it") from error
 
 
 def _checksum(tensors: dict[str, Tensor], facts: dict[str, str]) -> str:

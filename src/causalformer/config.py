@@ -117,7 +117,7 @@ class DetectorSettings(BaseModel):
         0.01, ge=0, lt=1, description="least growth of the held-out error without a cause"
     )
     screen_above: int = Field(
-        20, ge=1, description="with more series each effect gets candidates; see max_candidates"
+        8, ge=1, description="with more series effects may get candidates; see max_candidates"
     )
     max_candidates: int = Field(20, ge=2, description="series that an effect may hang on, at most")
 

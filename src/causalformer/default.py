@@ -29,7 +29,7 @@ from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
 from causalformer.detect.samples import make_samples
-from causalformer.detect.screening import LEAST_CANDIDATES
+from causalformer.detect.screening import LEAST_CANDIDATES, n_candidates
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
@@ -47,6 +47,7 @@ Instantaneous = bool | Literal["auto"]
 _LEAST_SLOTS = 20
 _LEAST_SAMPLES = 10
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
+_MASK = "scores.tested"  # in a model file, as 0 and 1
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,13 @@ class DefaultOptions:
     max_memory: str | float | None = None
 
     def __post_init__(self) -> None:
-        if self.max_lag != "auto" and not (is_whole(self.max_lag) and self.max_lag >= 1):
+        if not (_is_auto(self.max_lag) or (is_whole(self.max_lag) and int(self.max_lag) >= 1)):
             raise SettingsError(
                 f"max_lag is {self.max_lag!r}; choose a whole number from 1, or 'auto'"
             )
         if not (isinstance(self.alpha, Real) and 0 < self.alpha < 1):
             raise SettingsError(f"alpha is {self.alpha!r}; choose a level between 0 and 1")
-        if self.instantaneous not in (True, False, "auto"):
+        if not (_is_auto(self.instantaneous) or isinstance(self.instantaneous, bool)):
             raise SettingsError(
                 f"instantaneous is {self.instantaneous!r}; choose True, False or 'auto'"
             )
@@ -79,6 +80,10 @@ class DefaultOptions:
                 f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
             )
         memory_limit(self.max_memory)
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +101,7 @@ class DefaultFit:
     model: ChannelNetwork
     history: History
     graph: CausalGraph
-    scores: Mapping[str, FloatArray]
+    scores: Mapping[str, NDArray[Any]]
     diagnostics: Diagnostics
 
     def attributes(self) -> dict[str, Any]:
@@ -160,7 +165,7 @@ class DefaultFit:
             "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
             "order": np.array(self.order, dtype=np.float64),
         }
-        arrays |= {f"scores.{name}": matrix for name, matrix in self.scores.items()}
+        arrays |= {f"scores.{k}": v.astype(np.float64, copy=False) for k, v in self.scores.items()}
         arrays |= {f"diagnostics.{k}": v for k, v in self.diagnostics.arrays().items()}
         return {"weights": self.model.state_dict(), "arrays": arrays}
 
@@ -168,8 +173,8 @@ class DefaultFit:
     def restored(cls, stored: StoredModel) -> Self:
         """Build from a stored model; weights that do not fit the settings raise an error."""
         settings = DetectorSettings.model_validate(stored.settings)
-        scores = {
-            name.removeprefix("scores."): matrix
+        scores: dict[str, NDArray[Any]] = {
+            name.removeprefix("scores."): matrix.astype(bool) if name == _MASK else matrix
             for name, matrix in stored.arrays.items()
             if name.startswith("scores.")
         }
@@ -247,7 +252,7 @@ def fit_default(
         raise SettingsError(
             "an edge within a slot is required, but instantaneous is False; drop one of them"
         )
-    size = Size(table.n_slots, table.n_series, choice.max_lag)
+    size = Size(table.n_slots, table.n_series, choice.max_lag, int(known.n_required.max()))
     plan = plan_memory(size, settings, options.n_jobs, options.max_memory)
     with fast_small_steps(device, table.n_series):
         samples = make_samples(
@@ -314,8 +319,9 @@ def expected_plan(
     table: SeriesTable, options: DefaultOptions, settings: DetectorSettings
 ) -> MemoryPlan:
     """Plan the memory of a fit before anything is computed; raise an error if it cannot fit."""
-    longest = LONGEST if options.max_lag == "auto" else int(options.max_lag)
-    size = Size(table.n_slots, table.n_series, longest)
+    longest = LagChoice(LONGEST if options.max_lag == "auto" else int(options.max_lag), "")
+    longest = _affordable(longest, table.n_slots, table.n_series, settings)
+    size = Size(table.n_slots, table.n_series, longest.max_lag, options.knowledge.most_required)
     return plan_memory(size, settings, options.n_jobs, options.max_memory)
 
 
@@ -346,12 +352,17 @@ def _max_lag(options: DefaultOptions, scores: SeriesTable, settings: DetectorSet
         choice = LagChoice(int(options.max_lag), "chosen by the user")
     n_observed = int(scores.n_slots - scores.n_missing.mean())
     n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
-    screened = scores.n_series > settings.screen_above
-    n_candidates = LEAST_CANDIDATES if screened else None
-    return affordable(choice, max(1, n_observed - n_lost), scores.n_series, n_candidates)
+    return _affordable(choice, max(1, n_observed - n_lost), scores.n_series, settings)
 
 
-def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
+def _affordable(
+    choice: LagChoice, n_slots: int, n_series: int, settings: DetectorSettings
+) -> LagChoice:
+    screened = n_candidates(n_slots, choice.max_lag, n_series, settings) < n_series
+    return affordable(choice, n_slots, n_series, LEAST_CANDIDATES if screened else None)
+
+
+def _score_matrices(found: FoundEdges) -> dict[str, NDArray[Any]]:
     evidence, within = found.evidence, found.within_evidence
     return {
         "score": found.score,
@@ -364,5 +375,5 @@ def _score_matrices(found: FoundEdges) -> dict[str, FloatArray]:
         "instantaneous_p_value": within.p_value,
         "instantaneous_q_value": within.q_value,
         "partial_correlation": within.partial,
-        "tested": evidence.tested.astype(np.float64),
+        "tested": evidence.tested,
     }

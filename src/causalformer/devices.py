@@ -2,16 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 
 import torch
 
 from causalformer.errors import SettingsError
 
 _FEW_SERIES = 64
+_LONGEST_REASON = 150
 
 
-def choose_device(name: str = "auto") -> torch.device:
+def choose_device(name: str | torch.device = "auto") -> torch.device:
     """Turn a device option into a device that is there.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such device, or it cannot compute; the message names those that can.
 
     Examples
     --------
@@ -19,18 +26,33 @@ def choose_device(name: str = "auto") -> torch.device:
     device(type='cpu')
     """
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return torch.device(_available()[0])
+    others = " or ".join(repr(other) for other in ("auto", *_available()) if other != name)
+    if not isinstance(name, str | torch.device):
+        raise SettingsError(f"device is {name!r}; choose {others} as `device`")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
+    except (RuntimeError, ValueError):
+        raise SettingsError(f"there is no device {name!r}; choose {others} as `device`") from None
+    try:
+        torch.zeros(1, device=device).item()  # "meta" has no numbers to give
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise SettingsError(
-            f"device {name!r} cannot be used here ({reason}); use 'auto', 'cpu', 'cuda' or 'mps'"
+            f"device {name!r} cannot be used here ({_first_sentence(error)}); choose {others} as "
+            "`device`"
         ) from None
     return device
+
+
+def _available() -> list[str]:
+    """Name the kinds of devices that are there, the one to prefer first."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return [*(name for name, found in there.items() if found), "cpu"]
+
+
+def _first_sentence(error: Exception) -> str:
+    """Give the reason without the tables and advice that torch may add."""
+    return shorten(str(error).partition(". ")[0].rstrip("."), _LONGEST_REASON, placeholder=" …")
 
 
 def has_float64(device: torch.device) -> bool:

@@ -21,6 +21,10 @@ class FileFormatError(CausalFormerError, ValueError):
     """A file is not what it should be: foreign, damaged, or of another version."""
 
 
+class DamagedFileError(FileFormatError):
+    """A file is not as it was written."""
+
+
 class OutputError(CausalFormerError, OSError):
     """Results cannot be written where they should go."""
 

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from html import escape
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -27,6 +29,7 @@ from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation
 from causalformer.knowledge import PriorKnowledge, read_knowledge
 from causalformer.model_files import StoredModel, load_model, save_model
+from causalformer.names import listed
 from causalformer.paper import PaperFit, fit_paper
 from causalformer.parallel import workers
 from causalformer.progress import TrainingProgress
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
     from causalformer.plot import Ground
     from causalformer.plot.kinds import ModelKind
 
+_OF_THE_DEFAULT = ("max_lag", "alpha", "instantaneous", "stability", "cluster", "max_memory")
+_SEEDS = 2**63  # that torch takes
+
 
 class CausalFormer(BaseEstimator):  # type: ignore[misc]
     """Discover which series drives which, and after how long.
@@ -55,7 +61,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     preset : str
-        ``"default"``, or one of `causalformer.config.PRESETS` for the paper's method.
+        ``"default"``, or one of `causalformer.config.PRESETS` for the paper's method, which has no
+        `max_lag`, `alpha`, `instantaneous`, `stability`, `cluster` or `max_memory`.
     max_lag : int or "auto"
         Lags to look at. Generous is fine: long lags cost more. ``"auto"`` suggests a number and
         `diagnostics_` says why.
@@ -102,7 +109,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         The discovered edges, by name; by default with p-value, q-value and strength.
     scores_ : dict of arrays, or array ``[cause, effect]``
         By default the full matrices by name: score, p_value, q_value, effect, strength,
-        lag_profile and more. With a preset, the causal score of every pair.
+        lag_profile, tested (a mask) and more. With a preset, the causal score of every pair.
     edge_scores_ : array ``[cause, effect]``
         How strongly the data speak for each pair, to rank them: ``-log10 p``, in a graph with
         edges within a slot of the stronger test; with a preset, the causal score.
@@ -183,6 +190,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             The estimator itself.
         """
         check_seed(self.random_state)
+        _check_hooks(self.checkpoint, self.on_epoch)
         settings = resolve_settings(self.preset, self.settings)
         device = choose_device(self.device)
         options = self._options()
@@ -218,8 +226,13 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
 
             common["on_epoch"] = tell
             if isinstance(settings, DetectorSettings):
-                with workers(self.cluster, options.n_jobs) as n_jobs:
-                    options = replace(options, n_jobs=n_jobs)
+                # a worker of this machine needs its memory, one elsewhere does not
+                here = self.cluster in (None, "local")
+                plan = expected_plan(
+                    table, options if here else replace(options, n_jobs=1), settings
+                )
+                with workers(self.cluster, plan.n_jobs) as n_jobs:
+                    options = replace(options, n_jobs=n_jobs if here else 1)
                     self._keep(fit_default(table, options, settings, **common), table)
             else:
                 self._keep(fit_paper(table, settings, options.knowledge, **common), table)
@@ -439,15 +452,28 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             setattr(self, name, value)
 
     def _options(self) -> DefaultOptions:
-        return DefaultOptions(
+        options = DefaultOptions(
             self.max_lag,
             self.alpha,
-            self.instantaneous,
+            _plain(self.instantaneous),
             self.stability,
             self.n_jobs,
             read_knowledge(self.knowledge),
             self.max_memory,
         )
+        if self.preset != DEFAULT:
+            self._refuse_unused()
+        return options
+
+    def _refuse_unused(self) -> None:
+        """Refuse options that the paper's method would ignore."""
+        usual = signature(type(self)).parameters
+        given = [name for name in _OF_THE_DEFAULT if getattr(self, name) != usual[name].default]
+        if given:
+            raise SettingsError(
+                f"the preset {self.preset!r} has no {listed(f'`{name}`' for name in given)}; "
+                f"leave it out, or choose `preset={DEFAULT!r}`"
+            )
 
     def _parameters(self) -> dict[str, Any]:
         """Give the constructor's arguments that decide the result, besides the settings."""
@@ -516,8 +542,17 @@ def _in_utc(time: "pd.Timestamp") -> "pd.Timestamp":
 
 def check_seed(random_state: Any) -> None:
     """Refuse what is no seed: the same seed must give the same graph, so there has to be one."""
-    if not is_whole(random_state) or random_state < 0:
-        raise SettingsError(f"random_state is {random_state!r}; choose a whole number from 0")
+    if not is_whole(random_state) or not 0 <= random_state < _SEEDS:
+        raise SettingsError(
+            f"random_state is {random_state!r}; choose a whole number from 0, below 2**63"
+        )
+
+
+def _check_hooks(checkpoint: Any, on_epoch: Any) -> None:
+    if not (checkpoint is None or isinstance(checkpoint, str | os.PathLike)):
+        raise SettingsError(f"checkpoint is {checkpoint!r}; give the path of a file, or None")
+    if not (on_epoch is None or callable(on_epoch)):
+        raise SettingsError(f"on_epoch is {on_epoch!r}; give a function of one epoch, or None")
 
 
 def _slot(table: SeriesTable, at: Any) -> int:

@@ -26,6 +26,8 @@ from causalformer.training import CheckpointFile, Epoch, History, TrainingPlan, 
 
 FloatArray = NDArray[np.float64]
 
+_SEEDS_OF_KMEANS = 2**32  # torch takes larger ones
+
 
 @dataclass(frozen=True, eq=False)
 class PaperFit:
@@ -126,7 +128,7 @@ def fit_paper(
         )
         scores = causal_scores(model, windows, settings)
     chosen = select_by_clusters(
-        scores.pair, settings.n_clusters, settings.top_clusters, random_state
+        scores.pair, settings.n_clusters, settings.top_clusters, random_state % _SEEDS_OF_KMEANS
     )
     main_lag = _allowed_lag(scores.lag, known)
     found = CausalGraph.from_arrays(

@@ -1,19 +1,23 @@
 """Where work that can be shared is done: threads or processes of this machine, a Dask cluster."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from urllib.parse import urlsplit
 
 from causalformer.errors import MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
-    from dask.distributed import LocalCluster
+    from dask.distributed import Client, LocalCluster
 
 _SECONDS_TO_CONNECT = 20
-_ADDRESS = re.compile(r"\w+://\S+:\d+")
+_SECONDS_TO_FIRST_WORKER = 60
+_ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
+_ADVICE = "give 'local' or an address such as tcp://10.0.0.5:8786"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -80,7 +84,7 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
     MissingExtraError
         If Dask is not installed.
     SettingsError
-        If no scheduler answers there.
+        If that is no address, no scheduler answers there, or it has no workers.
 
     Examples
     --------
@@ -91,33 +95,98 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
     if cluster is None:
         yield n_jobs
         return
+    if not isinstance(cluster, str) or not (cluster == "local" or _ADDRESS.fullmatch(cluster)):
+        raise SettingsError(f"cluster {cluster!r} is no address of a Dask scheduler; {_ADVICE}")
     from joblib import parallel_config
 
     try:
-        from dask.distributed import Client
+        import dask.distributed  # noqa: F401
     except ImportError:
         raise MissingExtraError(
             f"cluster {cluster!r} needs Dask: pip install 'causalformer[dask]'"
         ) from None
-    if cluster == "local":
-        local = local_cluster(_at_once(n_jobs))
-        client = Client(local, set_as_default=False)  # type: ignore[no-untyped-call]
-        with local, client, parallel_config(backend="dask", client=client):
-            yield -1
-        return
-    advice = "give 'local' or an address such as tcp://10.0.0.5:8786"
-    if not _ADDRESS.fullmatch(cluster):
-        raise SettingsError(f"cluster {cluster!r} is no address of a Dask scheduler; {advice}")
-    try:
-        client = Client(  # type: ignore[no-untyped-call]
-            cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
-        )
-    except (OSError, ValueError, TypeError) as error:
-        raise SettingsError(
-            f"no Dask scheduler answers at {cluster!r} ({error}); {advice}"
-        ) from error
-    with client, parallel_config(backend="dask", client=client):
+    opened = _local_client(_at_once(n_jobs)) if cluster == "local" else _client(cluster)
+    with opened as client, parallel_config(backend=_backend(client)):
         yield -1
+
+
+@contextmanager
+def _local_client(n_workers: int) -> Iterator["Client"]:
+    from dask.distributed import Client
+
+    with (
+        local_cluster(n_workers) as local,
+        Client(local, set_as_default=False) as client,  # type: ignore[no-untyped-call]
+    ):
+        yield client
+
+
+@contextmanager
+def _client(address: str) -> Iterator["Client"]:
+    """Connect to a scheduler, and wait until it has a worker."""
+    from dask.distributed import Client
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # in a notebook this thread has a loop that runs
+            thread.submit(asyncio.run, _greet(address)).result()
+        client = Client(  # type: ignore[no-untyped-call]
+            address, timeout=_SECONDS_TO_CONNECT, set_as_default=False
+        )
+    except Exception as error:  # whatever else listens there may answer anything
+        reason = str(error) or f"nothing came back within {_SECONDS_TO_CONNECT} seconds"
+        raise SettingsError(
+            f"no Dask scheduler answers at {address!r} ({reason}); {_ADVICE}"
+        ) from error
+    with client:
+        _wait_for_a_worker(client, address)
+        yield client
+
+
+async def _greet(address: str) -> None:
+    """Connect and leave again: `Client` itself waits for ever if nobody answers its greeting."""
+    from dask.distributed import Client
+
+    async with asyncio.timeout(_SECONDS_TO_CONNECT):
+        # `Client` tries again and again where it is refused; a socket tells at once (UCX has none).
+        if not address.startswith("ucx"):
+            place = urlsplit(address)
+            _, writer = await asyncio.open_connection(place.hostname, place.port)
+            writer.close()
+        client = Client(  # type: ignore[no-untyped-call]
+            address, timeout=_SECONDS_TO_CONNECT, set_as_default=False, asynchronous=True
+        )
+        try:
+            await client
+        finally:
+            await client.close()  # type: ignore[no-untyped-call]
+
+
+def _wait_for_a_worker(client: "Client", address: str) -> None:
+    waiting = client.submit(int, pure=False)  # an adaptive cluster starts workers for tasks only
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS_TO_FIRST_WORKER)
+    except TimeoutError:
+        raise SettingsError(
+            f"the Dask scheduler at {address!r} has no workers; start one with "
+            f"`dask worker {address} --nthreads 1`"
+        ) from None
+    finally:
+        waiting.release()  # type: ignore[no-untyped-call]
+
+
+def _backend(client: "Client") -> Any:
+    """Give what lets joblib use these workers, be it only one.
+
+    If there is one worker with one thread, joblib's own would do all the work in this process.
+    `effective_n_jobs` still gives the true number: memory is planned with it.
+    """
+    from joblib._dask import DaskDistributedBackend
+
+    class OnWorkers(DaskDistributedBackend):  # type: ignore[misc]
+        def configure(self, *args: Any, **options: Any) -> int:
+            return max(2, int(super().configure(*args, **options)))
+
+    return OnWorkers(client=client)
 
 
 def _at_once(n_jobs: int) -> int:
@@ -137,6 +206,10 @@ def local_cluster(n_workers: int) -> "LocalCluster":
 
     keep = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(2**30))
     settings = {f"distributed.nanny.pre-spawn-environ.{name}": n for name, n in keep.items()}
-    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
     with dask.config.set(settings):
-        return LocalCluster(**options)  # type: ignore[no-untyped-call]
+        return LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",  # any free port: 8787 may be another cluster's
+            scheduler_kwargs={"dashboard": False},
+        )

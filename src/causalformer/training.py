@@ -1,7 +1,9 @@
 """The one training loop, used by every network in the project."""
 
+import glob
 import inspect
 import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -169,6 +171,14 @@ class CheckpointFile:
     def block(self, effects: range) -> Path:
         """Where the finished results of a block of effects are kept."""
         return self.path.with_suffix(f".{effects.start}-{effects.stop}.safetensors")
+
+    def blocks(self) -> list[range]:
+        """List the blocks of effects whose results are kept, in order."""
+        kept = (
+            re.fullmatch(r"(\d+)-(\d+)", path.name.split(".")[-2])
+            for path in self.path.parent.glob(f"{glob.escape(self.path.stem)}.*.safetensors")
+        )
+        return sorted((range(int(m[1]), int(m[2])) for m in kept if m), key=lambda b: b.start)
 
     def wait_after(self, cost: float) -> float:
         """Give the seconds until the next writing, if the last one took `cost` seconds.

@@ -19,7 +19,7 @@ def test_every_stage_of_a_discovery_takes_time_and_is_watched_no_longer():
     from causalformer import default, estimator
 
     before = default.make_samples, estimator.read_series
-    seconds = profile(3, 100, {"max_epochs": 1, "n_channels": 2, "screen_above": 2})
+    seconds = profile(9, 100, {"max_epochs": 1, "n_channels": 2})
     assert list(seconds) == [*STAGES, OTHER]
     assert min(seconds.values()) > 0
     assert (default.make_samples, estimator.read_series) == before

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from causalformer.data import read_series
@@ -182,6 +183,15 @@ class TestBinaryFiles:
         made = read_series(tmp_path / "a.parquet")
         assert made.names == ("a", "b")
         assert (made.time is None) == (index is None)
+        np.testing.assert_array_equal(made.values, self.values)
+
+    def test_parquet_with_a_name_twice_is_refused_by_name_unless_names_mend_it(self, tmp_path):
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.Table.from_arrays([*self.values.T], ["a", "a"]), path)
+        with pytest.raises(DataError, match=r"a\.parquet: names .* once: 'a' \(columns 1, 2\)"):
+            read_series(path)
+        made = read_series(path, names=["a", "b"])
+        assert made.source == str(path)
         np.testing.assert_array_equal(made.values, self.values)
 
 

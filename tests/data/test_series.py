@@ -2,6 +2,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from causalformer.data import SeriesTable, check_usable
@@ -151,6 +152,26 @@ class TestCheckUsable:
         values[4, 1], values[2, 2] = np.nan, -np.inf
         with pytest.raises(DataError, match=r"has infinite values in column 'c' \(1 inf.* row 3"):
             check_usable(table(values), min_slots=2, missing_ok=True)
+
+    @pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+    def test_the_advice_about_infinite_values_works_where_missing_ones_are_fine(self, infinite):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[2, 2] = infinite
+        with pytest.raises(
+            DataError, match=r"replace them by NaN \(missing values are fine\), cut"
+        ):
+            check_usable(table(values), min_slots=2, missing_ok=True)
+        values[2, 2] = np.nan
+        check_usable(table(values), min_slots=2, missing_ok=True)
+
+    def test_the_advice_about_infinite_values_works_where_missing_ones_are_not(self):
+        values = np.random.default_rng(0).normal(size=(9, 3))
+        values[0, 1], values[4, 1], values[8, 2] = np.inf, np.nan, -np.inf
+        with pytest.raises(DataError) as caught:
+            check_usable(table(values), min_slots=2)
+        code = str(caught.value).split("`")[1]
+        mended = eval(code, {"np": np, "frame": pd.DataFrame(values)})
+        check_usable(table(mended.to_numpy()), min_slots=2)
 
     @pytest.mark.parametrize("missing_ok", [True, False])
     def test_a_column_without_values_is_never_allowed(self, missing_ok):

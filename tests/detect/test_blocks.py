@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from causalformer.config import DetectorSettings
-from causalformer.detect import blocks
+from causalformer.detect import blocks, screening
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import gather_evidence
-from causalformer.errors import FileFormatError, SettingsError
+from causalformer.errors import FileFormatError
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.explain.local import of_all_series
 from causalformer.knowledge import KnownGraph, PriorKnowledge
@@ -71,7 +71,8 @@ def test_blocks_do_not_change_the_result(samples, found, effects_per_block):
         )
 
 
-def test_processes_do_not_change_the_result(samples, found):
+def test_processes_do_not_change_the_result(samples, found, monkeypatch):
+    monkeypatch.setattr(blocks, "_WORTH_PROCESSES", 0)
     assert_same(detect(samples, TINY, ANYTHING, random_state=0, n_jobs=2), found)
 
 
@@ -82,7 +83,11 @@ def test_another_seed_gives_other_weights(samples, found):
 
 def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(samples, monkeypatch):
     """The two shapes of the network, shared past and candidates, are one computation."""
-    monkeypatch.setattr(blocks, "n_candidates", lambda *_: len(NAMES))
+    everything = screening.screen
+    monkeypatch.setattr(blocks, "n_candidates", lambda *_: len(NAMES) - 1)
+    monkeypatch.setattr(
+        blocks, "screen", lambda samples, _, *rest: everything(samples, len(NAMES), *rest)
+    )
     model, _, found = detect(samples, TINY, ANYTHING, random_state=0)
     order = model.sources.argsort(dim=1)  # back to the order of the series
     dense = blocks.new_network(len(NAMES), 2, TINY)
@@ -98,7 +103,7 @@ def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(sample
             model.absent.permute(2, 0, 1, 3)[picked[:, None], order].permute(1, 2, 0, 3)
         )
         torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
-    expected = gather_evidence(dense, samples, TINY, ANYTHING.allowed[..., 1:])
+    expected = gather_evidence(dense, samples, TINY, found.tested[..., None].repeat(2, axis=-1))
     for name in ("effect", "strength", "lag_profile", "sparse_p", "sparse_t"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name
@@ -149,10 +154,47 @@ def test_knowledge_is_respected(samples):
     assert np.isinf(evidence.lag_error[1, 2, 1])
 
 
-def test_attention_to_all_series_is_refused_where_there_are_candidates_only(samples):
+def test_who_must_have_many_causes_does_not_give_candidates_to_others(samples):
+    known = PriorKnowledge(required=[f"{name} -> a" for name in NAMES[3:15]]).resolve(NAMES, 2)
+    evidence = detect(samples, TINY, known, random_state=0)[2]
+    assert evidence.tested.sum(0).tolist() == [13, *[8] * (len(NAMES) - 1)]
+    assert evidence.tested[3:15, 0].all()
+
+
+class TestFewSeries:
+    """Up to some series one network holds all effects, with their candidates."""
+
+    @pytest.fixture
+    def few(self):
+        x = np.random.default_rng(0).standard_normal((160, 12))
+        x[1:, 1] += 2 * x[:-1, 0]
+        return samples_of(x, 2)
+
+    def test_each_is_tested_for_its_candidates(self, few):
+        model, _, evidence = detect(few, TINY, KnownGraph.anything(12, 2), random_state=0)
+        assert model.sources is None
+        assert evidence.tested.sum(0).tolist() == [8] * 12
+        assert evidence.q_value[0, 1] < 1e-6
+        assert (evidence.p_value[~evidence.tested] == 1).all()
+
+    def test_all_pairs_count_among_the_tests(self, few):
+        _, _, evidence = detect(few, TINY, KnownGraph.anything(12, 2), random_state=0)
+        smallest = np.where(np.eye(12), 1, evidence.p_value).min()
+        q_value = evidence.q_value[evidence.p_value == smallest].max()
+        assert q_value == pytest.approx(smallest * 12 * 11)
+
+    def test_long_series_need_no_candidates(self):
+        x = np.random.default_rng(0).standard_normal((12 * 2 * 20 + 2, 12))
+        settings = TINY.model_copy(update={"max_candidates": 20})
+        evidence = detect(samples_of(x, 2), settings, KnownGraph.anything(12, 2), random_state=0)[2]
+        assert evidence.tested.all()
+
+
+def test_attention_looks_at_all_series(samples):
     settings = TINY.model_copy(update={"attention": True})
-    with pytest.raises(SettingsError, match="raise screen_above"):
-        detect(samples, settings, ANYTHING, random_state=0)
+    model, _, evidence = detect(samples, settings, ANYTHING, random_state=0)
+    assert model.sources is None
+    assert evidence.tested.all()
 
 
 def test_progress_ends_with_the_last_epoch(samples):
@@ -180,6 +222,24 @@ class TestCheckpoint:
         again = detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
         assert [call[0] for call in calls] == [0, 10, 10]
         assert_same(again, found)
+
+    def test_finished_blocks_count_whatever_their_size(self, samples, found, tmp_path, monkeypatch):
+        checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
+        settings = {"random_state": 0, "checkpoint": checkpoint}
+        detect(samples, TINY, ANYTHING, **settings)
+        checkpoint.block(range(10, 18)).unlink()
+        calls, fit = [], blocks._fit_block
+        monkeypatch.setattr(blocks, "_fit_block", lambda *a: calls.append(a[2]) or fit(*a))
+        again = detect(samples, TINY, ANYTHING, effects_per_block=5, **settings)
+        assert calls == [[10, 11, 12, 13, 14], [15, 16, 17]]
+        np.testing.assert_allclose(again[2].p_value, found[2].p_value, rtol=1e-2, atol=1e-4)
+
+    def test_a_damaged_block_is_fitted_again(self, samples, found, tmp_path):
+        checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
+        detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
+        block = checkpoint.block(range(10, 18))
+        block.write_bytes(block.read_bytes()[:-3])
+        assert_same(detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint), found)
 
     def test_a_block_of_something_else_is_refused(self, samples, tmp_path):
         path = tmp_path / "state.safetensors"

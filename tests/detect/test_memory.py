@@ -13,13 +13,25 @@ DEFAULT = DetectorSettings()
 
 @pytest.mark.parametrize(
     ("text", "n_bytes"),
-    [("4GB", 4e9), (" 1.5 gb ", 1.5e9), ("800MB", 8e8), ("12", 12), (3e9, 3e9), (10**9, 1e9)],
+    [
+        ("4GB", 4e9),
+        (" 1.5 gb ", 1.5e9),
+        ("800MB", 8e8),
+        ("4G", 4e9),
+        ("2GiB", 2**31),
+        ("512Ki", 2**19),
+        ("12", 12),
+        (3e9, 3e9),
+        (10**9, 1e9),
+    ],
 )
 def test_amounts_are_read(text, n_bytes):
     assert memory_limit(text) == n_bytes
 
 
-@pytest.mark.parametrize("text", ["", "much", "-1GB", "0", "4 XB", "1.2.3GB", 0, float("nan")])
+@pytest.mark.parametrize(
+    "text", ["", "much", "-1GB", "0", "4 XB", "1.2.3GB", "1e400", 0, float("nan"), float("inf")]
+)
 def test_what_is_no_amount_is_refused(text):
     with pytest.raises(SettingsError, match="max_memory"):
         memory_limit(text)
@@ -73,6 +85,32 @@ def test_a_fit_that_cannot_stay_below_its_limit_does_not_start():
     CausalFormer(max_memory=enough).memory_plan(noise)
     with pytest.raises(SettingsError, match="max_memory is 'lots'"):
         CausalFormer(max_memory="lots").fit(np.zeros((50, 2)))
+
+
+@given(st.integers(2, 2000), st.integers(10, 10**8), st.floats(1e3, 1e10))
+def test_the_advised_limit_is_enough(n_series, n_slots, limit):
+    size = Size(n_slots, n_series, 5)
+    try:
+        plan_memory(size, DEFAULT, 1, limit)
+    except SettingsError as error:
+        plan_memory(size, DEFAULT, 1, str(error).rpartition("=")[2].strip("`"))
+
+
+def test_processes_without_a_block_take_no_memory():
+    few, many = (plan_memory(Size(500, 60, 5), DEFAULT, n_jobs, 1e12) for n_jobs in (3, 64))
+    assert few.n_bytes == many.n_bytes
+    assert few.effects_per_block == many.effects_per_block
+
+
+def test_required_causes_take_memory():
+    plain, known = (plan_memory(Size(1000, 120, 5, n), DEFAULT, 1, 1e12) for n in (0, 30))
+    assert known.n_bytes > plain.n_bytes
+
+
+def test_lags_that_will_be_lowered_take_no_memory():
+    noise = np.random.default_rng(0).standard_normal((100, 30))
+    plans = [CausalFormer(max_lag=lag).memory_plan(noise) for lag in (3, 40)]
+    assert plans[0] == plans[1]
 
 
 @given(st.integers(2, 60), st.integers(10, 10**8), st.integers(2, 40))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from causalformer.config import DetectorSettings
 from causalformer.data.scaling import fit_normal_scores
 from causalformer.datasets import make_random_system
 from causalformer.detect.screening import n_candidates, screen
@@ -83,6 +84,6 @@ def test_long_series_are_gone_through_in_parts(monkeypatch):
 
 
 def test_few_slots_leave_fewer_candidates_but_never_less_than_the_least():
-    assert n_candidates(100_000, 5, 1000, 20) == 20
-    assert n_candidates(10, 5, 1000, 20) == 8
-    assert n_candidates(10, 5, 7, 20) == 7
+    assert n_candidates(100_000, 5, 1000, DetectorSettings()) == 20
+    assert n_candidates(10, 5, 1000, DetectorSettings()) == 8
+    assert n_candidates(10, 5, 7, DetectorSettings()) == 7

@@ -71,12 +71,15 @@ def _cast(column: pd.Series, dtype: str) -> pd.Series:
 
 def frame_readers() -> list[Reader]:
     """Give the estimator as a reader of frames, once by default and once with a preset."""
-    return [_frame_reader("default", TINY), _frame_reader("paper-fmri", PAPER)]
+    return [
+        _frame_reader("default", settings=TINY, max_lag=2),
+        _frame_reader("paper-fmri", settings=PAPER),
+    ]
 
 
-def _frame_reader(preset: str, settings: dict[str, int]) -> Reader:
+def _frame_reader(preset: str, **options: Any) -> Reader:
     def fit(frame: pd.DataFrame, _: Path) -> None:
-        model = CausalFormer(preset, max_lag=2, settings=settings).fit(frame)
+        model = CausalFormer(preset, **options).fit(frame)
         graph = model.graph_
         assert graph.names == tuple(frame.columns)
         assert CausalGraph.from_json(graph.to_json()) == graph

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from causalformer import CausalFormer
 from causalformer.data import read_series
@@ -261,13 +262,17 @@ def _model_readers(folder: Path) -> list[Reader]:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
     paper = {"window": 3, "d_model": 2, "d_qk": 2, "d_ffn": 2, "n_heads": 1, "max_epochs": 2}
     found = []
-    for preset, changes in (("default", TINY), ("paper-fmri", paper)):
+    for model in (
+        CausalFormer(max_lag=2, settings=TINY),
+        CausalFormer("paper-fmri", settings=paper),
+    ):
+        preset = model.preset
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            whole = CausalFormer(preset, max_lag=2, settings=changes).fit(frame)
+            whole = clone(model).fit(frame)
             made = whole.save(folder / f"model-{preset}")
             state = folder / f"{preset}.safetensors"
-            CausalFormer(preset, max_lag=2, settings=changes, checkpoint=state).fit(frame)
+            model.set_params(checkpoint=state).fit(frame)
         found += _readers_of_one_model(made, preset)
         found.append(_checkpoint_reader(state.read_bytes(), whole, frame))
     return found
@@ -302,7 +307,7 @@ def _checkpoint_reader(valid: bytes, whole: CausalFormer, frame: pd.DataFrame) -
     def resume(content: bytes, folder: Path) -> None:
         path = folder / "checkpoint.safetensors"
         path.write_bytes(content)
-        model = CausalFormer(whole.preset, max_lag=2, settings=whole.settings, checkpoint=path)
+        model = clone(whole).set_params(checkpoint=path)
         assert model.fit(frame).graph_ == whole.graph_
 
     return Reader(f"checkpoint, {whole.preset}", mutated([valid]), resume)

@@ -34,13 +34,16 @@ NONLINEAR_RIVALS: Final = ("cmlp", "tcdf", "cuts")
 
 GROWTH_IN_N: Final = tuple((n, 1000) for n in (100, 200, 300, 500, 1000))
 GROWTH_IN_T: Final = tuple((10, t) for t in (1_000, 10_000, 100_000, 1_000_000))
-ACCURACY: Final[Mapping[int, int]] = MappingProxyType({100: 2, 300: 1, 1000: 1})
+ACCURACY: Final[Mapping[int, int]] = MappingProxyType({100: 3, 300: 3, 1000: 1})
 """Number of systems for every number of series, each once linear and once nonlinear."""
 PEERS: Final[Mapping[int, int]] = MappingProxyType({20: 3, 50: 3})
 
 _CAUSES = 2  # per effect, besides itself
 _FIRST_SEED = 60_000  # far from the seeds that settings were chosen on
 _ALL_PAIRS = 100_000  # series up to which nothing is screened
+_ALL_PAIRS_UP_TO = 300  # series: 1000 without screening would take hours
+_ALL_SYSTEMS_UP_TO = 100  # series; of more, the first system only is tried by slow methods
+_SLOW = (WITHOUT_SCREENING, "pcmci")
 _RIVAL_TIMES = 10.0  # as long as the default at most
 _LEAST_LIMIT = 60.0  # seconds that everybody has
 
@@ -117,16 +120,31 @@ def growth_jobs(data: Path) -> list[Job]:  # noqa: ARG001 - every part has the s
     return jobs_on([system("nonlinear", n, t) for n, t in (*GROWTH_IN_N, *GROWTH_IN_T)])
 
 
+def methods_for_accuracy(n_series: int, index: int) -> list[str]:
+    """Name the methods that are tried on a system: the slow ones on few of the large ones.
+
+    Examples
+    --------
+    >>> methods_for_accuracy(300, 1)
+    ['default', 'self-loops', 'var', 'var-lasso', 'var-ridge']
+    """
+    methods = [DEFAULT, WITHOUT_SCREENING, *REFERENCES, *LINEAR_RIVALS]
+    if n_series > _ALL_PAIRS_UP_TO:
+        methods.remove(WITHOUT_SCREENING)
+    many = n_series > _ALL_SYSTEMS_UP_TO and index > 0
+    return [name for name in methods if not (many and name in _SLOW)]
+
+
 def accuracy_jobs(data: Path) -> list[Job]:  # noqa: ARG001
     """List large systems, with and without screening and with linear methods for large systems."""
     kinds: tuple[Links, ...] = ("linear", "nonlinear")
-    systems = [
-        system(links, n, 1000, index)
-        for n, count in ACCURACY.items()
-        for links in kinds
-        for index in range(count)
-    ]
-    return jobs_on(systems, (DEFAULT, WITHOUT_SCREENING, *REFERENCES, *LINEAR_RIVALS))
+    jobs = []
+    for n, count in ACCURACY.items():
+        for links in kinds:
+            for index in range(count):
+                chosen = methods_for_accuracy(n, index)
+                jobs += jobs_on([system(links, n, 1000, index)], chosen)
+    return jobs
 
 
 def peer_jobs(data: Path) -> list[Job]:  # noqa: ARG001

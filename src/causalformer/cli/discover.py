@@ -37,15 +37,6 @@ class Missing(StrEnum):
     MEAN = "mean"
 
 
-class Device(StrEnum):
-    """Where to compute."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-    MPS = "mps"
-
-
 def discover(
     source: Annotated[
         Path,
@@ -134,7 +125,9 @@ def discover(
     effects_only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A series that drives nothing.")
     ] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
+    device: Annotated[
+        str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help="Where to compute.")
+    ] = "auto",
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on from the checkpoint in --out.")
     ] = False,
@@ -156,6 +149,7 @@ def discover(
     from causalformer.data import read_series
     from causalformer.data.preparation import prepare_table
     from causalformer.detect.memory import memory_limit
+    from causalformer.devices import choose_device
     from causalformer.estimator import CausalFormer
     from causalformer.knowledge import knowledge_from_options
     from causalformer.scratch import memory_limited
@@ -164,6 +158,7 @@ def discover(
         option = "--resume" if resume else "--save-model" if save_model else "--browser"
         raise SettingsError(f"{option} needs a folder for the results: add --out FOLDER")
     settings = resolve_settings(preset, key_values(set_))
+    choose_device(device)
     if quiet:
         warnings.simplefilter("ignore", DataWarning)
     with memory_limited(memory_limit(max_memory)):
@@ -191,7 +186,7 @@ def discover(
         ),
         settings={name: getattr(settings, name) for name in key_values(set_)},
         random_state=seed,
-        device=device.value,
+        device=device,
     )
     run_discovery(
         model,

@@ -174,12 +174,17 @@ def _from_binary(path: Path, reader: Callable[[Path], Read]) -> Read:
 
 
 def _from_parquet(path: Path) -> RawColumns:
-    """Read a table; what is large for the memory comes column by column and goes to disk."""
+    """Read a table; what is large for the memory comes column by column and goes to disk.
+
+    Columns of one name cannot be asked for by name: they come at once.
+    """
     import pandas as pd
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(path) as file:
         n_rows, names = file.metadata.num_rows, file.schema_arrow.names
+        if len(set(names)) < len(names):
+            return replace(_from_pandas(file.read().to_pandas()), source=str(path))
     if not scratch.is_large(8 * n_rows * len(names)):
         return replace(_from_pandas(pd.read_parquet(path, engine="pyarrow")), source=str(path))
     wide = scratch.empty((len(names), n_rows))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,11 @@ from causalformer.errors import DataError
 from causalformer.names import check_names, listed
 
 AnyArray: TypeAlias = npt.NDArray[Any]
+
+_FILL_THEM: Final = (
+    "fill them (for example with pandas "
+    '`frame.replace([np.inf, -np.inf], np.nan).interpolate(limit_direction="both")`)'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +291,8 @@ def _refuse_values(table: SeriesTable, *, missing_ok: bool) -> None:
     if not found:
         return
     kind = "infinite" if missing_ok else "missing or infinite"
+    advice = "replace them by NaN (missing values are fine)" if missing_ok else _FILL_THEM
     raise DataError(
-        f"{table.source} has {kind} values in column {listed(found)}; fill them "
-        "(for example with pandas `interpolate`), cut the rows off, or drop the column"
+        f"{table.source} has {kind} values in column {listed(found)}; {advice}, cut the rows off, "
+        "or drop the column"
     )

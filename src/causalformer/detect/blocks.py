@@ -27,15 +27,18 @@ from causalformer.detect.calibrated import (
 from causalformer.detect.evidence import edge_doubt, edge_q
 from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
-from causalformer.detect.screening import n_candidates, screen
+from causalformer.detect.screening import TOGETHER, n_candidates, screen
 from causalformer.devices import fast_small_steps
-from causalformer.errors import SettingsError
+from causalformer.errors import DamagedFileError
 from causalformer.knowledge import KnownGraph
 from causalformer.model.channels import ChannelNetwork, side_by_side
 from causalformer.training import CheckpointFile, Epoch, History
 
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
+
+_WORTH_PROCESSES = 25_000  # slots of all effects
 
 # what is known of a pair that was not tested, by its name in `Evidence` or `RemovalErrors`
 _OF_PAIRS = {
@@ -65,41 +68,65 @@ def detect(
 ) -> tuple[ChannelNetwork, History, Evidence]:
     """Train on samples of normal scores and test every pair, or those that screening leaves.
 
-    Up to `screen_above` series are one network, and `n_jobs` threads share the tests; above that
-    `n_jobs` processes share the blocks. The result depends on neither.
+    Few series are one network, and `n_jobs` threads share the tests; of many, `n_jobs` processes
+    share the blocks. The result depends on neither.
     """
     allowed = known.allowed[..., 1:]
-    if samples.n_series <= settings.screen_above:
+    family = np.asarray(allowed.any(axis=-1))
+    most = n_candidates(samples.n_observed, samples.max_lag, samples.n_series, settings)
+    screened = most < samples.n_series
+    if screened:
+        sources = screen(samples.to("cpu"), most, family, known.required)
+        allowed = allowed & _among(sources, np.maximum(most, known.n_required + 1))[..., None]
+    if not screened or samples.n_series <= TOGETHER:
         return detect_together(
             samples,
             settings,
             allowed,
+            family=family,
             random_state=random_state,
             n_jobs=n_jobs,
             checkpoint=checkpoint,
             on_epoch=on_epoch,
         )
-    if settings.attention:
-        raise SettingsError(
-            f"attention looks at all series, but {samples.n_series} are more than screen_above "
-            f"({settings.screen_above}): leave attention out, or raise screen_above"
-        )
-    most = n_candidates(
-        samples.n_observed, samples.max_lag, samples.n_series, settings.max_candidates
-    )
-    sources = screen(samples.to("cpu"), most, np.asarray(allowed.any(-1)), known.required)
-    blocks = [
-        range(first, min(first + effects_per_block, samples.n_series))
-        for first in range(0, samples.n_series, effects_per_block)
-    ]
+    done = [] if checkpoint is None else checkpoint.blocks()
+    blocks = _cut(samples.n_series, effects_per_block, done)
     results = _all_blocks(
         samples, sources, blocks, settings, allowed, random_state, n_jobs, checkpoint, on_epoch
     )
     network = side_by_side(
         [_network(samples, settings, sources[list(b)], results[b]) for b in blocks]
     )
-    whole = _assembled(samples, sources, allowed, results)
+    whole = _assembled(samples, sources, family, results)
     return network.to(samples.past.device), _joint_history(results.values()), whole
+
+
+def _among(sources: Int[Tensor, "effect candidate"], n_each: IntArray) -> BoolArray:
+    """Say which pairs ``[cause, effect]`` are among the first `n_each` candidates of the effect."""
+    counts = torch.arange(sources.shape[1]) < torch.from_numpy(n_each)[:, None]
+    among = torch.zeros(len(sources), len(sources), dtype=torch.bool)
+    return among.scatter(1, sources, counts).T.numpy()
+
+
+def _cut(n_series: int, size: int, done: Iterable[range]) -> list[range]:
+    """Cut the effects into blocks; those that are done stay as they are.
+
+    Examples
+    --------
+    >>> _cut(10, 4, [])
+    [range(0, 4), range(4, 8), range(8, 10)]
+    >>> _cut(10, 3, [range(0, 4), range(8, 10)])
+    [range(0, 4), range(4, 7), range(7, 8), range(8, 10)]
+    """
+    blocks: list[range] = []
+    first = 0
+    for block in [*done, range(n_series, n_series)]:
+        if first <= block.start and block.stop <= n_series:
+            gap = range(first, block.start)
+            blocks += [gap[i : i + size] for i in range(0, len(gap), size)]
+            blocks += [block] if block else []
+            first = block.stop
+    return blocks
 
 
 def _all_blocks(
@@ -128,8 +155,10 @@ def _all_blocks(
         )
         for block in missing
     )
-    # on an accelerator one process does it all
-    workers = n_jobs if samples.past.device.type == "cpu" else 1
+    # on an accelerator one process does it all; to start others takes seconds, too
+    n_numbers = len(samples) * sum(map(len, missing))
+    share = samples.past.device.type == "cpu" and n_numbers >= _WORTH_PROCESSES
+    workers = n_jobs if share else 1
     results = Parallel(workers, return_as="generator", batch_size=1)(tasks)
     began = time.monotonic()
     for number, (block, result) in enumerate(zip(missing, results, strict=True), start=1):
@@ -224,7 +253,7 @@ def _network(
 def _assembled(
     samples: Samples,
     sources: Int[Tensor, "effect candidate"],
-    allowed: BoolArray,
+    family: BoolArray,
     results: Mapping[range, Arrays],
 ) -> Evidence:
     """Put what the blocks found where it belongs among all series."""
@@ -248,8 +277,7 @@ def _assembled(
         n_together=together,
     )
     # a pair that is no candidate counts in the family of tests: see `screening`
-    family = pairs["p_value"], np.asarray(allowed.any(axis=-1))
-    q_value, doubt = edge_q(*family), edge_doubt(*family)
+    q_value, doubt = (of(pairs["p_value"], family) for of in (edge_q, edge_doubt))
     return Evidence(**pairs, q_value=q_value, doubt=doubt, samples=samples, removal=removal)
 
 
@@ -273,5 +301,8 @@ def _write_block(checkpoint: CheckpointFile | None, block: range, result: Arrays
 def _read_block(checkpoint: CheckpointFile | None, block: range) -> Arrays | None:
     if checkpoint is None or not checkpoint.block(block).exists():
         return None
-    tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
+    try:
+        tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
+    except DamagedFileError:
+        return None  # it is fitted again
     return {name: tensor.numpy() for name, tensor in tensors.items()}

@@ -36,7 +36,7 @@ BoolArray = NDArray[np.bool_]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _CLEARLY_BETTER = 0.9  # share of the other's error
-_MOST_PER_EPOCH = 25_000  # samples that are learned from before the next epoch begins
+_MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
 
@@ -169,6 +169,7 @@ def detect_together(
     settings: DetectorSettings,
     allowed: BoolArray,
     *,
+    family: BoolArray | None = None,
     random_state: int,
     n_jobs: int = 1,
     checkpoint: CheckpointFile | None = None,
@@ -176,7 +177,8 @@ def detect_together(
 ) -> tuple[ChannelNetwork, History, Evidence]:
     """Train one network on samples of normal scores and test every pair.
 
-    `allowed`, ``[cause, effect, lag - 1]``, says which links there may be at all.
+    `allowed`, ``[cause, effect, lag - 1]``, says which links there may be at all, `family`,
+    ``[cause, effect]``, which pairs count in the rate of false discoveries; see `gather_evidence`.
     """
     generator = torch.Generator().manual_seed(random_state)
     model = new_network(samples.n_series, samples.max_lag, settings, generator)
@@ -184,7 +186,7 @@ def detect_together(
     history = train_network(
         model, samples, settings, allowed, generator, n_jobs, on_epoch, checkpoint
     )
-    return model, history, gather_evidence(model, samples, settings, allowed, n_jobs)
+    return model, history, gather_evidence(model, samples, settings, allowed, family, n_jobs)
 
 
 def lag_weights(max_lag: int, settings: DetectorSettings) -> Tensor:
@@ -197,10 +199,13 @@ def gather_evidence(
     samples: Samples,
     settings: DetectorSettings,
     allowed: BoolArray,
+    family: BoolArray | None = None,
     n_jobs: int = 1,
 ) -> Evidence:
     """Test every pair of a network's causes and effects that is allowed at some lag.
 
+    The rate of false discoveries is that of the `family`, ``[cause, effect]``: pairs that are not
+    tested count with p = 1. Without it, it is that of the tested pairs.
     The tests need double precision: what an accelerator without it has trained is tested here.
     """
     if not has_float64(samples.past.device):
@@ -225,8 +230,8 @@ def gather_evidence(
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
     return Evidence(
         p_value=p_value,
-        q_value=edge_q(p_value, tested, own),
-        doubt=edge_doubt(p_value, tested, own),
+        q_value=edge_q(p_value, tested if family is None else family, own),
+        doubt=edge_doubt(p_value, tested if family is None else family, own),
         effect=effect,
         size=np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
         strength=strength,

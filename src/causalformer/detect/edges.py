@@ -130,15 +130,17 @@ def found_edges(
     chosen = lagged_edges(evidence, alpha, settings)
     may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
     either_way = may_be_within | may_be_within.T
-    linked = within.linked(alpha, settings.min_effect) & either_way
+    asked = instantaneous is True
+    linked = _linked(within, alpha, settings.min_effect, asked=asked) & either_way
     dominates = within_dominates(linked, chosen, evidence, within)
     if instantaneous and not dominates and evidence.samples.complete:
-        least = _LINK_BESIDE_PAST if instantaneous == "auto" else settings.min_effect
+        least = settings.min_effect if asked else _LINK_BESIDE_PAST
         within = present_evidence(evidence, within, allowed, alpha, least)
-        linked = within.linked(alpha, least + _SHARED * within.common) & either_way
+        least += _SHARED * within.common
+        linked = _linked(within, alpha, least, asked=asked) & either_way
         drives = linked & may_be_within & ((within.direction > 0) | ~may_be_within.T)
         chosen &= ~explained_by_the_present(evidence, allowed, chosen, drives, alpha)
-    elif not instantaneous or (instantaneous == "auto" and not dominates):
+    elif not instantaneous or not (asked or dominates):
         linked = np.zeros_like(linked)
     # a pair with an edge from the past keeps it; the link within the slot would say it twice
     linked &= ~(chosen | chosen.T)
@@ -155,6 +157,17 @@ def found_edges(
         evidence=evidence,
         within_evidence=within,
     )
+
+
+def _linked(within: InstantaneousEvidence, alpha: float, least: float, *, asked: bool) -> BoolArray:
+    """Say which pairs are linked within a slot.
+
+    If nobody asked for such links, they are a second chance of a false edge in a graph without any:
+    then the clearest of them must pass half the level for the others to count.
+    """
+    if not (asked or within.linked(alpha / 2, least).any()):
+        return np.zeros(within.partial.shape, dtype=bool)
+    return within.linked(alpha, least)
 
 
 def within_dominates(

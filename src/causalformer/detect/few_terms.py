@@ -121,14 +121,21 @@ def sparse_tests(
     return SparseTests(p_value, explained, t, error)
 
 
-def causes_that_matter(samples: Samples, allowed: BoolArray) -> list[int]:
-    """Name the causes of the only effect whose terms are chosen, in that order.
+def causes_that_matter(
+    samples: Samples, allowed: BoolArray, pool: Int[Tensor, "effect series"]
+) -> Iterator[list[int]]:
+    """Name the series of its pool that each effect hangs on, in the order of their choice.
 
-    The first cause is the effect itself; `allowed`, ``[cause]``, says which there may be.
+    The first of a pool is the effect itself; `allowed`, ``[cause, effect]``, says what may be.
     """
-    usable = np.repeat(allowed[:, None], samples.max_lag, axis=1)
-    search = search_terms(samples, usable, 0)
-    return list(dict.fromkeys((search.values // samples.max_lag).tolist()))
+    every, n_series = np.arange(samples.n_series), samples.n_series
+    whole = pool.shape[1] == n_series  # then the effects share their terms
+    sources = np.tile(every, (n_series, 1)) if whole else pool.numpy()
+    usable = np.repeat(allowed[sources.T, every][..., None], samples.max_lag, axis=2)
+    own = np.equal(sources.T, every)
+    searches = _searches(samples, usable, own, None if whole else pool)
+    for series, search in zip(sources, searches, strict=True):
+        yield list(dict.fromkeys(series[search.values // samples.max_lag].tolist()))
 
 
 def _searches(

@@ -42,7 +42,7 @@ def affordable(
     >>> choice.max_lag, choice.reason
     (2, 'lowered from 5: 200 slots of 20 series allow no more')
     """
-    n_causes = n_candidates or n_series
+    n_causes = n_candidates or max(1, n_series)
     most = max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_causes))
     if choice.max_lag <= most:
         return choice

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.removal import NUMBERS
-from causalformer.detect.screening import n_candidates
+from causalformer.detect.screening import TOGETHER, n_candidates
 from causalformer.errors import SettingsError
 from causalformer.scratch import free_memory, largest_in_memory, memory_limited
 
@@ -14,7 +14,7 @@ _MAIN = 0.5e9  # bytes of the interpreter and its libraries
 _WORKER = 0.45e9  # the same in a worker process
 _PER_SLOT = 100.0  # bytes, whatever the number of series
 _SLOTS_PER_BLOCK = 50_000  # of all its effects: large blocks of short series are faster
-_UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+_PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}  # powers of 1000, of 1024 in KiB and so on
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Size:
     n_slots: int
     n_series: int
     max_lag: int
+    n_required: int = 0  # causes that an effect must have, at most
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,18 @@ def memory_limit(value: str | float | None) -> float:
 
     Examples
     --------
-    >>> memory_limit("1.5GB"), memory_limit(2e9)
-    (1500000000.0, 2000000000.0)
+    >>> memory_limit("1.5GB"), memory_limit("1500M"), memory_limit(2e9)
+    (1500000000.0, 1500000000.0, 2000000000.0)
     """
     if value is None:
         return free_memory()
-    found = re.fullmatch(r"\s*([\d.]+(?:e[+-]?\d+)?)\s*([kmgt]?b|)\s*", str(value).lower())
+    found = re.fullmatch(r"\s*([\d.]+(?:e[+-]?\d+)?)\s*([kmgt]?)(i?)b?\s*", str(value).lower())
     try:
-        limit = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        unit = (1024.0 if found[3] else 1000.0) ** _PREFIXES[found[2]] if found else 0.0
+        limit = float(found[1]) * unit if found else 0.0
     except ValueError:
         limit = 0.0
-    if not limit > 0:
+    if not 0 < limit < math.inf:
         raise SettingsError(
             f"max_memory is {value!r}; give an amount such as '4GB' or '800MB', or bytes"
         )
@@ -86,7 +88,7 @@ def _planned(size: Size, settings: DetectorSettings, n_jobs: int, limit: float) 
     plan = _smallest_cut(size, settings, n_jobs, limit)
     if plan is not None:
         return plan
-    least = _n_bytes(size, settings, 1, 1)
+    least = _least_limit(size, settings)
     fits = [
         f"{what} {n}"
         for what, n in (
@@ -100,8 +102,19 @@ def _planned(size: Size, settings: DetectorSettings, n_jobs: int, limit: float) 
     raise SettingsError(
         f"{size.n_series} series of {size.n_slots} slots with {size.max_lag} lags take about "
         f"{least / 1e9:.3g} GB of memory, but only {limit / 1e9:.3g} GB may be used{advice} choose "
-        f"`max_memory={math.ceil(least / 1e7) / 100:g}GB`"
+        f"`max_memory={least / 1e9:g}GB`"
     )
+
+
+def _least_limit(size: Size, settings: DetectorSettings) -> float:
+    """Give the least limit that would do, in steps of 10 MB; with more, less lies on disk."""
+    limit = 0.0
+    while True:
+        with memory_limited(limit):
+            n_bytes = _n_bytes(size, settings, 1, 1)
+        if n_bytes <= limit:
+            return limit
+        limit = math.ceil(n_bytes / 1e7) * 1e7
 
 
 def _smallest_cut(
@@ -142,8 +155,9 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     per_block = past / series * min(effects, series)
     table, past = (min(n, largest_in_memory()) for n in (table, past))  # the rest lies on disk
     matrices = 8.0 * series**2 * (14 + 5 * lags)
-    together = series <= settings.screen_above
-    causes = series if together else n_candidates(slots, lags, series, settings.max_candidates)
+    causes = min(max(n_candidates(slots, lags, series, settings), size.n_required + 1), series)
+    together = series in (causes, min(series, TOGETHER))
+    causes = series if together else causes
     n_effects = series if together else min(effects, series)
     columns = settings.n_channels + causes * lags
     weights = 4.0 * n_effects * causes * lags * settings.n_folds * settings.n_channels
@@ -156,4 +170,5 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
         return main + max(training, n_jobs * testing)
     work = max(training, testing) + 3.0 * per_block * causes + past
     main += 1.5 * weights * series / n_effects
+    n_jobs = min(n_jobs, math.ceil(series / effects))  # others would have nothing to do
     return main + (work if n_jobs == 1 else n_jobs * (_WORKER + work))

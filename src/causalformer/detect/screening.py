@@ -18,28 +18,37 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from causalformer.config import DetectorSettings
 from causalformer.detect.few_terms import causes_that_matter
 from causalformer.detect.samples import Samples
 
 BoolArray = NDArray[np.bool_]
 
 LEAST_CANDIDATES = 8
+TOGETHER = 16  # series up to which one network holds all effects
 _POOL = 30  # series that candidates are chosen from, at least
 _SLOTS_PER_INPUT = 20  # every candidate costs the tests of the others power
 _NUMBERS = 2**23  # past values in memory at a time
 _RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags solvable
 
 
-def n_candidates(n_slots: int, max_lag: int, n_series: int, most: int) -> int:
-    """Say how many candidates so many slots can tell apart: few, and more in long series.
+def n_candidates(n_slots: int, max_lag: int, n_series: int, settings: DetectorSettings) -> int:
+    """Say how many series, itself included, an effect may hang on: as many as the slots can tell.
+
+    If that is all of them, there is nothing to screen; attention looks at all of them.
 
     Examples
     --------
-    >>> n_candidates(1000, 5, 300, 20), n_candidates(360, 5, 300, 20), n_candidates(100, 5, 300, 20)
-    (10, 8, 8)
+    >>> settings = DetectorSettings()
+    >>> [n_candidates(n_slots, 5, 300, settings) for n_slots in (100, 360, 1000, 10_000)]
+    [8, 8, 10, 20]
+    >>> n_candidates(1000, 5, 10, settings)
+    10
     """
+    if settings.attention or n_series <= settings.screen_above:
+        return n_series
     affordable = n_slots // (_SLOTS_PER_INPUT * max_lag)
-    return min(n_series, max(LEAST_CANDIDATES, min(most, affordable)))
+    return min(n_series, max(LEAST_CANDIDATES, min(settings.max_candidates, affordable)))
 
 
 @torch.no_grad()
@@ -64,12 +73,11 @@ def screen(
         ranked = torch.sort(score, dim=0, descending=True, stable=True).indices.T
         pool = torch.cat([pool, ranked[:, : n_wanted - pool.shape[1]]], dim=1)
         taken = taken.index_put((pool, every[:, None]), torch.tensor(True))
+    matters = causes_that_matter(samples, allowed, pool)
     candidates = []
-    for effect, series in enumerate(pool.tolist()):
-        must = range(int(wanted[:, effect].sum()) + n_kept // 4)  # and the very best
-        matters = causes_that_matter(samples.of(series, [effect]), allowed[series, effect])
-        order = list(dict.fromkeys([*must, *matters, *range(n_pool)]))
-        candidates.append([series[place] for place in order[:n_kept]])
+    for must, series, hangs_on in zip(wanted.sum(0).tolist(), pool.tolist(), matters, strict=True):
+        best = series[: must + n_kept // 4]
+        candidates.append(list(dict.fromkeys([*best, *hangs_on, *series]))[:n_kept])
     return torch.tensor(candidates)
 
 

@@ -5,6 +5,7 @@ file. Once the series are known, `PriorKnowledge.resolve` turns them into the ar
 `KnownGraph`, ``[cause, effect, lag]``, or says which two statements contradict each other.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from graphlib import CycleError, TopologicalSorter
@@ -89,6 +90,19 @@ class PriorKnowledge:
         object.__setattr__(self, "tiers", ordered)
         object.__setattr__(self, "exogenous", read_names("exogenous", exogenous))
         object.__setattr__(self, "effects_only", read_names("effects_only", effects_only))
+
+    @property
+    def most_required(self) -> int:
+        """How many other series an effect must hang on, at most.
+
+        Examples
+        --------
+        >>> PriorKnowledge(["a -> b", "a -> b @ 2", "b -> b", "b -> c"]).most_required
+        1
+        """
+        pairs = {(edge.cause, edge.effect) for edge in self.required}
+        counts = Counter(effect for cause, effect in pairs if cause != effect)
+        return max(counts.values(), default=0)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Self:
@@ -275,6 +289,17 @@ class KnownGraph:
         n_series, _, n_lags = self.allowed.shape
         everything = n_series * (n_series * n_lags - 1)
         return int(self.allowed.sum()) == everything and not self.required.any()
+
+    @property
+    def n_required(self) -> NDArray[np.int64]:
+        """How many other series every effect must hang on.
+
+        Examples
+        --------
+        >>> PriorKnowledge(["a -> b", "b -> b"]).resolve(["a", "b"], max_lag=1).n_required
+        array([0, 1])
+        """
+        return np.asarray((self.required & ~np.eye(len(self.required), dtype=bool)).sum(axis=0))
 
     def violations(self, graph: CausalGraph) -> list[str]:
         """List in words what is in the graph but not allowed, and what is required but missing.

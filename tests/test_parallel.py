@@ -25,7 +25,7 @@ SMALL = {"screen_above": 5, "max_candidates": 16, "max_epochs": 8, "n_channels":
 
 def fitted(**options):
     made = make_random_system(60, 150, random_state=0)
-    return CausalFormer(max_lag=2, device="cpu", settings=SMALL, **options).fit(made.series)
+    return CausalFormer(max_lag=3, device="cpu", settings=SMALL, **options).fit(made.series)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_local_cluster_has_no_more_workers_than_memory_allows(monkeypatch):
 def test_workers_elsewhere_bring_their_own_memory(alone, scheduler):
     address, _ = scheduler
     series = make_random_system(60, 150, random_state=0).series
-    enough = CausalFormer(max_lag=2, settings=SMALL).memory_plan(series).n_bytes
+    enough = CausalFormer(max_lag=3, settings=SMALL).memory_plan(series).n_bytes
     assert_same(fitted(cluster=address, n_jobs=64, max_memory=enough), alone)
 
 

@@ -110,6 +110,19 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
         yield -1
 
 
+def elsewhere() -> bool:
+    """Say whether what joblib does now is done by the workers of a cluster.
+
+    Examples
+    --------
+    >>> elsewhere()
+    False
+    """
+    from joblib.parallel import get_active_backend
+
+    return hasattr(get_active_backend()[0], "client")
+
+
 @contextmanager
 def _local_client(n_workers: int) -> Iterator["Client"]:
     from dask.distributed import Client

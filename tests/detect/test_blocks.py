@@ -1,5 +1,6 @@
 """Effects in blocks with candidates: the same as one by one, whoever fits them."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +70,20 @@ def test_blocks_do_not_change_the_result(samples, found, effects_per_block):
         np.testing.assert_allclose(
             getattr(other[2], name), getattr(found[2], name), rtol=1e-2, atol=1e-4, err_msg=name
         )
+
+
+def test_a_task_is_one_piece_that_dask_cannot_lose_parts_of(samples, found, monkeypatch):
+    """Joblib leaves arguments that can be weakly referenced with single workers."""
+    tasks, fit = [], blocks._fit_block
+    monkeypatch.setattr(blocks, "_fit_block", lambda *a: tasks.append(a) or fit(*a))
+    detect(samples, TINY, ANYTHING, random_state=0)
+    for (task,) in tasks:
+        with pytest.raises(TypeError, match="weak reference"):
+            weakref.ref(task)
+
+
+def test_threads_do_not_change_the_result(samples, found):
+    assert_same(detect(samples, TINY, ANYTHING, random_state=0, n_jobs=2), found)
 
 
 def test_processes_do_not_change_the_result(samples, found, monkeypatch):
@@ -210,11 +225,11 @@ class TestCheckpoint:
         calls = []
         fit = blocks._fit_block
 
-        def fit_but_fail_once(*arguments):
-            calls.append(arguments[2])
+        def fit_but_fail_once(task):
+            calls.append(task.effects)
             if len(calls) == 2:
                 raise KeyboardInterrupt
-            return fit(*arguments)
+            return fit(task)
 
         monkeypatch.setattr(blocks, "_fit_block", fit_but_fail_once)
         with pytest.raises(KeyboardInterrupt):
@@ -229,7 +244,9 @@ class TestCheckpoint:
         detect(samples, TINY, ANYTHING, **settings)
         checkpoint.block(range(10, 18)).unlink()
         calls, fit = [], blocks._fit_block
-        monkeypatch.setattr(blocks, "_fit_block", lambda *a: calls.append(a[2]) or fit(*a))
+        monkeypatch.setattr(
+            blocks, "_fit_block", lambda task: calls.append(task.effects) or fit(task)
+        )
         again = detect(samples, TINY, ANYTHING, effects_per_block=5, **settings)
         assert calls == [[10, 11, 12, 13, 14], [15, 16, 17]]
         np.testing.assert_allclose(again[2].p_value, found[2].p_value, rtol=1e-2, atol=1e-4)

@@ -1,8 +1,8 @@
 """How much a second Dask worker gives, and what losing one costs.
 
-``python -m causalformer.bench.cluster --out benchmarks/scale`` fits 100 series of 1000 slots in this
-process, by one worker process, by two, and by two of which one is killed after the first block.
-Workers have loaded the library before the clock starts; speed-ups are over one worker.
+``python -m causalformer.bench.cluster --out benchmarks/scale`` fits 100 series of 1000 slots in
+this process, by one worker process, by two, and by two of which one is killed after the first
+block. Workers have loaded the library before the clock starts; speed-ups are over one worker.
 """
 
 import argparse

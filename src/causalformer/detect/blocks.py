@@ -7,7 +7,7 @@ blocks nor the workers that fit them change the graph.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ from causalformer.devices import fast_small_steps
 from causalformer.errors import DamagedFileError
 from causalformer.knowledge import KnownGraph
 from causalformer.model.channels import ChannelNetwork, side_by_side
+from causalformer.parallel import Item, Map, Result, elsewhere
 from causalformer.training import CheckpointFile, Epoch, History
 
 BoolArray = NDArray[np.bool_]
@@ -39,6 +40,7 @@ IntArray = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
 _WORTH_PROCESSES = 25_000  # slots of all effects
+_MOST_TO_COPY = 2**26  # past values
 
 # what is known of a pair that was not tested, by its name in `Evidence` or `RemovalErrors`
 _OF_PAIRS = {
@@ -76,7 +78,9 @@ def detect(
     most = n_candidates(samples.n_observed, samples.max_lag, samples.n_series, settings)
     screened = most < samples.n_series
     if screened:
-        sources = screen(samples.to("cpu"), most, family, known.required)
+        at_once = samples.n_series <= TOGETHER or _is_small(samples) or _is_long(samples)
+        share = map if at_once else _in_processes(n_jobs)
+        sources = screen(samples.to("cpu"), most, family, known.required, share)
         allowed = allowed & _among(sources, np.maximum(most, known.n_required + 1))[..., None]
     if not screened or samples.n_series <= TOGETHER:
         return detect_together(
@@ -141,25 +145,21 @@ def _all_blocks(
     on_epoch: Callable[[Epoch], object] | None,
 ) -> dict[range, Arrays]:
     """Fit every block that is not on disk yet; give the results in order."""
-    from joblib import Parallel, delayed
-
     done = {b: found for b in blocks if (found := _read_block(checkpoint, b)) is not None}
     missing = [b for b in blocks if b not in done]
+    workers, n_threads = (1, n_jobs) if _is_small(samples) else (n_jobs, 1)
     tasks = (
-        delayed(_fit_block)(
+        _Task(
             *_only(samples, sources, block),
             list(block),
             _local(allowed, sources, block),
             settings,
             random_state,
+            n_threads,
         )
         for block in missing
     )
-    # on an accelerator one process does it all; to start others takes seconds, too
-    n_numbers = len(samples) * sum(map(len, missing))
-    share = samples.past.device.type == "cpu" and n_numbers >= _WORTH_PROCESSES
-    workers = n_jobs if share else 1
-    results = Parallel(workers, return_as="generator", batch_size=1)(tasks)
+    results = _in_processes(workers)(_fit_block, tasks)
     began = time.monotonic()
     for number, (block, result) in enumerate(zip(missing, results, strict=True), start=1):
         done[block] = result
@@ -169,6 +169,32 @@ def _all_blocks(
             each = (time.monotonic() - began) * len(blocks) / (number * settings.max_epochs)
             on_epoch(Epoch(n_epochs - 1, result["loss"][-1], result["loss"][-1], each, True))
     return {block: done[block] for block in blocks}
+
+
+def _is_small(samples: Samples) -> bool:
+    """Say whether threads of this process do it all.
+
+    To start other processes takes seconds, and they cannot share an accelerator.
+    """
+    few = len(samples) * samples.n_series < _WORTH_PROCESSES
+    return (few or samples.past.device.type != "cpu") and not elsewhere()
+
+
+def _is_long(samples: Samples) -> bool:
+    """Say whether the past of all series is too much for every process to have a copy."""
+    return samples.past.numel() > _MOST_TO_COPY
+
+
+def _in_processes(n_jobs: int) -> Map:
+    """Give a `map` that is shared among processes, or the workers of a cluster."""
+    from joblib import Parallel, delayed
+
+    def shared(function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]:
+        parallel = Parallel(n_jobs, return_as="generator", batch_size=1)
+        results: Iterable[Result] = parallel(delayed(function)(item) for item in items)
+        return results
+
+    return shared
 
 
 def _only(
@@ -188,15 +214,24 @@ def _local(allowed: BoolArray, sources: Int[Tensor, "effect candidate"], block: 
     return np.asarray(allowed[sources[effects].numpy().T, effects])
 
 
-def _fit_block(
-    samples: Samples,
-    sources: Int[Tensor, "effect candidate"],
-    effects: list[int],
-    allowed: BoolArray,
-    settings: DetectorSettings,
-    random_state: int,
-) -> Arrays:
+class _Task(NamedTuple):
+    """What it takes to fit a block, in one piece.
+
+    Single arrays joblib would leave with one of Dask's workers, where they can be lost.
+    """
+
+    samples: Samples
+    sources: Int[Tensor, "effect candidate"]
+    effects: list[int]
+    allowed: BoolArray
+    settings: DetectorSettings
+    random_state: int
+    n_threads: int
+
+
+def _fit_block(task: _Task) -> Arrays:
     """Train and test the effects of one block; everything may have come from another process."""
+    samples, sources, effects, allowed, settings, random_state, n_threads = task
     device = samples.past.device
     with fast_small_steps(device, len(effects)):
         model = side_by_side(
@@ -212,10 +247,10 @@ def _fit_block(
             ]
         ).to(device)
         generator = torch.Generator().manual_seed(random_state)
-        history = train_network(model, samples, settings, allowed, generator)
+        history = train_network(model, samples, settings, allowed, generator, n_threads)
         if history.stopped == "interrupted":
             raise KeyboardInterrupt  # finished blocks are on disk; half a block is of no use
-        evidence = gather_evidence(model, samples, settings, allowed)
+        evidence = gather_evidence(model, samples, settings, allowed, n_jobs=n_threads)
     removal = evidence.removal
     return {
         **{name: getattr(evidence, name) for name in _OF_PAIRS},

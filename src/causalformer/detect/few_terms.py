@@ -122,18 +122,20 @@ def sparse_tests(
 
 
 def causes_that_matter(
-    samples: Samples, allowed: BoolArray, pool: Int[Tensor, "effect series"]
+    samples: Samples, allowed: BoolArray, pool: Int[Tensor, "effect place"]
 ) -> Iterator[list[int]]:
     """Name the series of its pool that each effect hangs on, in the order of their choice.
 
-    The first of a pool is the effect itself; `allowed`, ``[cause, effect]``, says what may be.
+    The first of a pool is the effect itself; `allowed`, ``[place, effect]``, says which may be.
     """
-    every, n_series = np.arange(samples.n_series), samples.n_series
-    whole = pool.shape[1] == n_series  # then the effects share their terms
-    sources = np.tile(every, (n_series, 1)) if whole else pool.numpy()
-    usable = np.repeat(allowed[sources.T, every][..., None], samples.max_lag, axis=2)
-    own = np.equal(sources.T, every)
-    searches = _searches(samples, usable, own, None if whole else pool)
+    itself, sources = pool[:, 0], pool
+    whole = pool.shape[1] == samples.n_series  # then the effects share their terms
+    if whole:
+        sources, order = pool.sort(dim=1)
+        allowed = np.take_along_axis(allowed, order.T.numpy(), axis=0)
+    usable = np.repeat(allowed[..., None], samples.max_lag, axis=2)
+    own = (sources == itself[:, None]).T.numpy()
+    searches = _searches(samples, usable, own, None if whole else sources)
     for series, search in zip(sources, searches, strict=True):
         yield list(dict.fromkeys(series[search.values // samples.max_lag].tolist()))
 

@@ -12,6 +12,9 @@ Nothing is decided here. A pair that is no candidate gets no edge (p = 1), but c
 of tests, so looking at the best candidates only lets no more false edges through.
 """
 
+from itertools import chain
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -21,6 +24,8 @@ from torch import Tensor
 from causalformer.config import DetectorSettings
 from causalformer.detect.few_terms import causes_that_matter
 from causalformer.detect.samples import Samples
+from causalformer.devices import fast_small_steps
+from causalformer.parallel import Map
 
 BoolArray = NDArray[np.bool_]
 
@@ -28,6 +33,7 @@ LEAST_CANDIDATES = 8
 TOGETHER = 16  # series up to which one network holds all effects
 _POOL = 30  # series that candidates are chosen from, at least
 _SLOTS_PER_INPUT = 20  # every candidate costs the tests of the others power
+_GROUP = 25  # effects that are looked at together
 _NUMBERS = 2**23  # past values in memory at a time
 _RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags solvable
 
@@ -53,12 +59,20 @@ def n_candidates(n_slots: int, max_lag: int, n_series: int, settings: DetectorSe
 
 @torch.no_grad()
 def screen(
-    samples: Samples, n_kept: int, allowed: BoolArray, required: BoolArray
+    samples: Samples, n_kept: int, allowed: BoolArray, required: BoolArray, share: Map = map
 ) -> Int[Tensor, "effect candidate"]:
     """Choose the candidates of every effect, itself first.
 
-    `allowed` and `required`, ``[cause, effect]``, say which pairs may and must be among them; more
-    than `n_kept` are chosen if an effect has more required causes.
+    Parameters
+    ----------
+    samples : Samples
+        Of all series.
+    n_kept : int
+        Candidates of an effect; more if one of them has more required causes.
+    allowed, required : array of bool ``[cause, effect]``
+        Which pairs may and which must be among them.
+    share : Map
+        Calls a function for groups of effects, maybe in other processes.
     """
     every = torch.arange(samples.n_series)
     own = torch.eye(samples.n_series, dtype=torch.bool)
@@ -73,12 +87,38 @@ def screen(
         ranked = torch.sort(score, dim=0, descending=True, stable=True).indices.T
         pool = torch.cat([pool, ranked[:, : n_wanted - pool.shape[1]]], dim=1)
         taken = taken.index_put((pool, every[:, None]), torch.tensor(True))
-    matters = causes_that_matter(samples, allowed, pool)
+    groups = (_group(samples, pool, allowed, some) for some in every.split(_GROUP))
+    matters = chain.from_iterable(share(_what_matters, groups))
     candidates = []
     for must, series, hangs_on in zip(wanted.sum(0).tolist(), pool.tolist(), matters, strict=True):
         best = series[: must + n_kept // 4]
         candidates.append(list(dict.fromkeys([*best, *hangs_on, *series]))[:n_kept])
     return torch.tensor(candidates)
+
+
+class _Group(NamedTuple):
+    """Some effects and the series in their pools; in one piece, as `blocks._Task` is."""
+
+    samples: Samples
+    series: list[int]
+    pool: Int[Tensor, "effect place"]  # places in `series`
+    allowed: BoolArray  # place in the pool, effect
+
+
+def _group(
+    samples: Samples, pool: Int[Tensor, "effect place"], allowed: BoolArray, effects: Tensor
+) -> _Group:
+    series, at = torch.unique(pool[effects], return_inverse=True)
+    may_be = allowed[pool[effects].T.numpy(), effects.numpy()]
+    return _Group(samples.of(series.tolist(), effects.tolist()), series.tolist(), at, may_be)
+
+
+def _what_matters(group: _Group) -> list[list[int]]:
+    """Name the series that each effect hangs on by few terms."""
+    samples, series, pool, allowed = group
+    with fast_small_steps(samples.past.device, len(pool)):  # the same digits in every process
+        found = list(causes_that_matter(samples, allowed, pool))
+    return [[series[place] for place in places] for places in found]
 
 
 def _unexplained(

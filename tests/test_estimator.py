@@ -165,8 +165,6 @@ class TestBadInput:
             {"alpha": 0.1},
             {"instantaneous": False},
             {"stability": 5},
-            {"cluster": "local"},
-            {"max_memory": "4GB"},
         ],
     )
     def test_options_of_the_default_method_are_refused_with_a_preset(self, option):

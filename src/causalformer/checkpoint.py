@@ -16,7 +16,7 @@ from causalformer.errors import DamagedFileError, FileFormatError
 from causalformer.files import write_atomically
 
 _FORMAT = "causalformer-checkpoint"
-_VERSION = "2"
+_VERSION = "3"
 
 
 @dataclass

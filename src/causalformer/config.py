@@ -119,7 +119,9 @@ class DetectorSettings(BaseModel):
     screen_above: int = Field(
         8, ge=1, description="with more series effects may get candidates; see max_candidates"
     )
-    max_candidates: int = Field(20, ge=2, description="series that an effect may hang on, at most")
+    max_candidates: int = Field(
+        20, ge=2, description="series that an effect may hang on, at most; 8 or more"
+    )
 
     def ridge_for(self, n_slots: int) -> float:
         """Give the penalty for series of a length: the shorter they are, the higher.

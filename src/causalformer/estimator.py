@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from causalformer.plot import Ground
     from causalformer.plot.kinds import ModelKind
 
-_OF_THE_DEFAULT = ("max_lag", "alpha", "instantaneous", "stability", "cluster", "max_memory")
+_OF_THE_DEFAULT = ("max_lag", "alpha", "instantaneous", "stability")
 _SEEDS = 2**63  # that torch takes
 
 
@@ -62,7 +62,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     ----------
     preset : str
         ``"default"``, or one of `causalformer.config.PRESETS` for the paper's method, which has no
-        `max_lag`, `alpha`, `instantaneous`, `stability`, `cluster` or `max_memory`.
+        `max_lag`, `alpha`, `instantaneous` or `stability`.
     max_lag : int or "auto"
         Lags to look at. Generous is fine: long lags cost more. ``"auto"`` suggests a number and
         `diagnostics_` says why.
@@ -75,7 +75,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     stability : int
         Refits on block-bootstrap samples; each edge then carries the share that found it, too.
     n_jobs : int
-        Processes (-1: one per core) for the refits and, above 20 series, for blocks of effects;
+        Processes (-1: one per core) for the refits and, above 16 series, for blocks of effects;
         with fewer series, threads for the folds. The result does not depend on it.
     cluster : str, optional
         A Dask cluster in place of processes: ``"local"``, or the address of a scheduler such as

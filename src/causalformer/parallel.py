@@ -105,9 +105,10 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
         raise MissingExtraError(
             f"cluster {cluster!r} needs Dask: pip install 'causalformer[dask]'"
         ) from None
-    opened = _local_client(_at_once(n_jobs)) if cluster == "local" else _client(cluster)
+    here = cluster == "local"
+    opened = _local_client(_at_once(n_jobs)) if here else _client(cluster)
     with opened as client, parallel_config(backend=_backend(client)):
-        yield -1
+        yield _at_once(n_jobs) if here else -1
 
 
 def elsewhere() -> bool:

@@ -1,6 +1,5 @@
 """The one training loop, used by every network in the project."""
 
-import glob
 import inspect
 import math
 import re
@@ -166,19 +165,22 @@ class CheckpointFile:
     @property
     def refits(self) -> Path:
         """Where the refits of a stability run are kept, beside the state of the training."""
-        return self.path.with_suffix(".refits.json")
+        return self._beside("refits.json")
 
     def block(self, effects: range) -> Path:
         """Where the finished results of a block of effects are kept."""
-        return self.path.with_suffix(f".{effects.start}-{effects.stop}.safetensors")
+        return self._beside(f"{effects.start}-{effects.stop}.safetensors")
+
+    def _beside(self, ending: str) -> Path:
+        """Name a file by the whole name of this one: `run.1` and `run.2` share nothing."""
+        return self.path.with_name(f"{self.path.name}.{ending}")
 
     def blocks(self) -> list[range]:
         """List the blocks of effects whose results are kept, in order."""
-        kept = (
-            re.fullmatch(r"(\d+)-(\d+)", path.name.split(".")[-2])
-            for path in self.path.parent.glob(f"{glob.escape(self.path.stem)}.*.safetensors")
-        )
-        return sorted((range(int(m[1]), int(m[2])) for m in kept if m), key=lambda b: b.start)
+        name = re.compile(rf"{re.escape(self.path.name)}\.(\d+)-(\d+)\.safetensors")
+        found = (name.fullmatch(path.name) for path in self.path.parent.glob("*.safetensors"))
+        bounds = sorted((int(match[1]), int(match[2])) for match in found if match)
+        return [range(*each) for each in bounds if each[0] < each[1]]
 
     def wait_after(self, cost: float) -> float:
         """Give the seconds until the next writing, if the last one took `cost` seconds.

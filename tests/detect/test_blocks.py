@@ -251,6 +251,22 @@ class TestCheckpoint:
         assert calls == [[10, 11, 12, 13, 14], [15, 16, 17]]
         np.testing.assert_allclose(again[2].p_value, found[2].p_value, rtol=1e-2, atol=1e-4)
 
+    def test_a_block_of_other_candidates_is_fitted_again(
+        self, samples, found, tmp_path, monkeypatch
+    ):
+        checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
+        plain = blocks.screen
+        monkeypatch.setattr(blocks, "screen", lambda *a: plain(*a).roll(1, dims=1).sort(1).values)
+        detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
+        monkeypatch.setattr(blocks, "screen", plain)
+        assert_same(detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint), found)
+
+    def test_checkpoints_that_differ_after_the_last_dot_share_nothing(self, samples, tmp_path):
+        for name in ("run.1", "run.2"):
+            checkpoint = CheckpointFile(tmp_path / name, name)
+            detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
+            assert checkpoint.blocks() == [range(10), range(10, 18)]
+
     def test_a_damaged_block_is_fitted_again(self, samples, found, tmp_path):
         checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
         detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)

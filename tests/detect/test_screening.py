@@ -67,6 +67,18 @@ def test_what_is_known_beforehand_comes_first():
     assert 1 not in sources[0]
 
 
+def test_what_one_effect_must_have_takes_nothing_from_others():
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((400, 40))
+    x[:, 2:9] = x[:, [1]] + 0.3 * x[:, 2:9]  # seven near copies of a cause
+    x[1:, 0] += 3 * x[:-1, 1] + 0.8 * x[:-1, 20] + 0.8 * x[:-1, 21]
+    required = np.zeros((40, 40), dtype=bool)
+    required[:30, 39] = True
+    plain, known = screened(x, 8), screened(x, 8, required=required)
+    assert {20, 21} <= set(plain[0].tolist())
+    assert torch.equal(known[:39, :8], plain[:39])
+
+
 def test_missing_values_do_not_hide_a_cause():
     x = noise(n_slots=800)
     x[1:, 3] += x[:-1, 4]

@@ -142,7 +142,7 @@ def discover(
 ) -> None:
     """Discover the causal graph of a file of time series.
 
-    Ctrl-C stops the training; the best model up to then is used. With more than 20 series the
+    Ctrl-C stops the training; the best model up to then is used. With more than 16 series the
     blocks that are finished are kept instead, and --resume goes on.
     """
     from causalformer.config import resolve_settings

@@ -7,6 +7,7 @@ blocks nor the workers that fit them change the graph.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,10 +94,19 @@ def detect(
             checkpoint=checkpoint,
             on_epoch=on_epoch,
         )
-    done = [] if checkpoint is None else checkpoint.blocks()
+    done = {} if checkpoint is None else _read_blocks(checkpoint, sources)
     blocks = _cut(samples.n_series, effects_per_block, done)
     results = _all_blocks(
-        samples, sources, blocks, settings, allowed, random_state, n_jobs, checkpoint, on_epoch
+        samples,
+        sources,
+        blocks,
+        {block: done[block] for block in blocks if block in done},
+        settings,
+        allowed,
+        random_state,
+        n_jobs,
+        checkpoint,
+        on_epoch,
     )
     network = side_by_side(
         [_network(samples, settings, sources[list(b)], results[b]) for b in blocks]
@@ -137,6 +147,7 @@ def _all_blocks(
     samples: Samples,
     sources: Int[Tensor, "effect candidate"],
     blocks: list[range],
+    done: dict[range, Arrays],
     settings: DetectorSettings,
     allowed: BoolArray,
     random_state: int,
@@ -144,8 +155,7 @@ def _all_blocks(
     checkpoint: CheckpointFile | None,
     on_epoch: Callable[[Epoch], object] | None,
 ) -> dict[range, Arrays]:
-    """Fit every block that is not on disk yet; give the results in order."""
-    done = {b: found for b in blocks if (found := _read_block(checkpoint, b)) is not None}
+    """Fit every block that is not done yet; give the results in order."""
     missing = [b for b in blocks if b not in done]
     workers, n_threads = (1, n_jobs) if _is_small(samples) else (n_jobs, 1)
     tasks = (
@@ -163,7 +173,8 @@ def _all_blocks(
     began = time.monotonic()
     for number, (block, result) in enumerate(zip(missing, results, strict=True), start=1):
         done[block] = result
-        _write_block(checkpoint, block, result)
+        if checkpoint is not None:
+            _write_block(checkpoint, block, result, sources[list(block)])
         if on_epoch:  # as if all blocks were trained at once
             n_epochs = max(1, settings.max_epochs * len(done) // len(blocks))
             each = (time.monotonic() - began) * len(blocks) / (number * settings.max_epochs)
@@ -327,17 +338,26 @@ def _joint_history(results: Iterable[Arrays]) -> History:
     )
 
 
-def _write_block(checkpoint: CheckpointFile | None, block: range, result: Arrays) -> None:
-    if checkpoint is not None:
-        tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in result.items()}
-        save_tensors(checkpoint.block(block), checkpoint.fingerprint, tensors, {})
+def _write_block(
+    checkpoint: CheckpointFile,
+    block: range,
+    result: Arrays,
+    sources: Int[Tensor, "effect candidate"],
+) -> None:
+    """Keep the results of a block, and which candidates they are about."""
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in result.items()}
+    tensors["sources"] = sources
+    save_tensors(checkpoint.block(block), checkpoint.fingerprint, tensors, {})
 
 
-def _read_block(checkpoint: CheckpointFile | None, block: range) -> Arrays | None:
-    if checkpoint is None or not checkpoint.block(block).exists():
-        return None
-    try:
-        tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
-    except DamagedFileError:
-        return None  # it is fitted again
-    return {name: tensor.numpy() for name, tensor in tensors.items()}
+def _read_blocks(
+    checkpoint: CheckpointFile, sources: Int[Tensor, "effect candidate"]
+) -> dict[range, Arrays]:
+    """Read the blocks that are on disk, but for damaged ones and those of other candidates."""
+    done = {}
+    for block in checkpoint.blocks():
+        with suppress(DamagedFileError):
+            tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
+            if torch.equal(tensors["sources"], sources[list(block)]):
+                done[block] = {name: tensor.numpy() for name, tensor in tensors.items()}
+    return done

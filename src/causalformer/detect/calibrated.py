@@ -223,6 +223,7 @@ def gather_evidence(
     p_value = np.where(sparse_counts, cauchy_combination(network_p, sparse.p_value), network_p)
     p_value = np.where(sparse_alone, sparse.p_value, p_value)
     p_value = np.where(tested, p_value, 1.0)
+    family = tested if family is None else family
     effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
     sparse_leads = sparse_alone | (sparse_counts & (sparse.p_value < network_p))
     between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads
@@ -230,8 +231,8 @@ def gather_evidence(
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
     return Evidence(
         p_value=p_value,
-        q_value=edge_q(p_value, tested if family is None else family, own),
-        doubt=edge_doubt(p_value, tested if family is None else family, own),
+        q_value=edge_q(p_value, family, own),
+        doubt=edge_doubt(p_value, family, own),
         effect=effect,
         size=np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
         strength=strength,

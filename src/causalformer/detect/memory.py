@@ -155,9 +155,9 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     per_block = past / series * min(effects, series)
     table, past = (min(n, largest_in_memory()) for n in (table, past))  # the rest lies on disk
     matrices = 8.0 * series**2 * (14 + 5 * lags)
-    causes = min(max(n_candidates(slots, lags, series, settings), size.n_required + 1), series)
-    together = series in (causes, min(series, TOGETHER))
-    causes = series if together else causes
+    most = n_candidates(slots, lags, series, settings)
+    together = series <= max(TOGETHER, most)
+    causes = series if together else min(max(most, size.n_required + 1), series)
     n_effects = series if together else min(effects, series)
     columns = settings.n_channels + causes * lags
     weights = 4.0 * n_effects * causes * lags * settings.n_folds * settings.n_channels

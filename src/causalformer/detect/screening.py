@@ -78,8 +78,8 @@ def screen(
     own = torch.eye(samples.n_series, dtype=torch.bool)
     wanted = torch.from_numpy(required) | own
     excluded = torch.from_numpy(~allowed) & ~wanted
-    n_kept = max(n_kept, int(wanted.sum(0).max()))
-    n_pool = min(max(n_kept, _POOL), samples.n_series)
+    n_places = max(n_kept, int(wanted.sum(0).max()))
+    n_pool = min(max(n_places, _POOL), samples.n_series)
     pool, taken = every[:, None], own
     for n_wanted in (1 + (n_kept - 1) // 2, n_pool):
         score = _scores(samples, _unexplained(samples, pool)).cpu()
@@ -92,7 +92,7 @@ def screen(
     candidates = []
     for must, series, hangs_on in zip(wanted.sum(0).tolist(), pool.tolist(), matters, strict=True):
         best = series[: must + n_kept // 4]
-        candidates.append(list(dict.fromkeys([*best, *hangs_on, *series]))[:n_kept])
+        candidates.append(list(dict.fromkeys([*best, *hangs_on, *series]))[:n_places])
     return torch.tensor(candidates)
 
 

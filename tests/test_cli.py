@@ -380,7 +380,7 @@ def test_bad_files_are_refused_by_name_and_leave_nothing(tmp_path, text, named):
         (["--seed", "-1"], "--seed"),
         (["--device", "abacus"], "there is no device 'abacus'; choose 'auto' or"),
         (["--device", "cuda:77"], "as --device"),
-        ([*TINY, "--max-memory", "4GB"], "the preset 'paper-fmri' has no --max-memory; leave it"),
+        ([*TINY, "--max-lag", "4"], "the preset 'paper-fmri' has no --max-lag; leave it"),
         ([*TINY, "--alpha", "0.01", "--stability", "3"], "no --alpha, --stability; leave it"),
         (["--colour", "red"], "--colour"),
     ],

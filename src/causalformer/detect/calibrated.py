@@ -37,6 +37,7 @@ BoolArray = NDArray[np.bool_]
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _CLEARLY_BETTER = 0.9  # share of the other's error
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
+_SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, a quarter of which a fold may not see
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
 
@@ -148,8 +149,7 @@ def train_network(
             share,
         )
 
-    n_learned = len(samples) * (settings.n_folds - 1) // settings.n_folds
-    batch_size = min(256, max(32, n_learned // 4)) * settings.n_folds // (settings.n_folds - 1)
+    batch_size = equal_batches(min(len(samples), _MOST_PER_EPOCH))
     with threads(n_jobs if past.device.type == "cpu" else 1, settings.n_folds) as share:
         return train(
             model,
@@ -162,6 +162,20 @@ def train_network(
             on_epoch=on_epoch,
             checkpoint=checkpoint,
         )
+
+
+def equal_batches(n_samples: int) -> int:
+    """Give the size of at least four batches, none of them much smaller than the others.
+
+    A last batch of a few samples would take as large a step as the others, in any direction.
+
+    Examples
+    --------
+    >>> [equal_batches(n_samples) for n_samples in (45, 195, 995, 3000)]
+    [45, 49, 249, 334]
+    """
+    n_batches = max(4, -(-n_samples // _LARGEST_BATCH))
+    return -(-n_samples // max(1, min(n_batches, n_samples // _SMALLEST_BATCH)))
 
 
 def detect_together(

@@ -43,6 +43,7 @@ BoolArray = NDArray[np.bool_]
 _N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
 _MOST_CHOSEN = 25  # besides its own past
+_MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
 _MOST_ROWS = 2**14  # that the variance of scores is read from
 _LEAST_SAMPLES = 20
 _CAUTION_WITH_GAPS = 0.5  # power of the correction for unequal errors: weights did a part of it
@@ -128,15 +129,10 @@ def causes_that_matter(
 
     The first of a pool is the effect itself; `allowed`, ``[place, effect]``, says which may be.
     """
-    itself, sources = pool[:, 0], pool
-    whole = pool.shape[1] == samples.n_series  # then the effects share their terms
-    if whole:
-        sources, order = pool.sort(dim=1)
-        allowed = np.take_along_axis(allowed, order.T.numpy(), axis=0)
     usable = np.repeat(allowed[..., None], samples.max_lag, axis=2)
-    own = (sources == itself[:, None]).T.numpy()
-    searches = _searches(samples, usable, own, None if whole else sources)
-    for series, search in zip(sources, searches, strict=True):
+    own = np.zeros_like(allowed)
+    own[0] = True
+    for series, search in zip(pool, _searches(samples, usable, own, pool), strict=True):
         yield list(dict.fromkeys(series[search.values // samples.max_lag].tolist()))
 
 
@@ -147,18 +143,27 @@ def _searches(
     sources: Int[Tensor, "effect cause"] | None,
 ) -> Iterator["Search"]:
     """Search the terms of every effect."""
-    n_effects, itself = samples.now.shape[1], own.argmax(axis=0).tolist()
-    if sources is not None or not samples.complete:
+    n_causes, n_effects, max_lag = allowed.shape
+    itself = own.argmax(axis=0).tolist()
+    if sources is None:
+        sources = torch.arange(n_causes).expand(n_effects, -1)
+    if not (samples.complete and _worth_sharing(samples.n_series, n_causes, n_effects)):
         for i in range(n_effects):
-            causes = list(range(samples.n_series)) if sources is None else sources[i].tolist()
-            yield search_terms(samples.of(causes, [i]), allowed[:, i], itself[i])
+            yield search_terms(samples.of(sources[i].tolist(), [i]), allowed[:, i], itself[i])
         return
-    products, rows = _summed(samples), _columns(samples.thinned(_MOST_ROWS))
-    n_terms = len(products) - 1 - n_effects
+    products, rows = _summed(samples)
+    per_cause = max_lag * _N_FORMS
+    n_terms = samples.n_series * per_cause
     for i in range(n_effects):
-        columns = np.append(np.arange(1 + n_terms), 1 + n_terms + i)
+        terms = 1 + (sources[i].numpy()[:, None] * per_cause + np.arange(per_cause)).ravel()
+        columns = np.concatenate([[0], terms, [1 + n_terms + i]])
         of_effect = products[np.ix_(columns, columns)]
-        yield Search(of_effect, rows[:, columns], len(samples), allowed[:, i], itself[i])
+        yield Search(of_effect, rows, len(samples), allowed[:, i], itself[i], columns=columns)
+
+
+def _worth_sharing(n_series: int, n_causes: int, n_effects: int) -> bool:
+    """Say whether the products of all series are fewer than those that the effects need."""
+    return n_series**2 <= n_causes**2 * min(n_effects, _MOST_SHARED)
 
 
 def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
@@ -170,11 +175,12 @@ def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
     n_counted = int((samples.observed > 0).sum())
 
     def searched() -> Search:
-        few = samples.thinned(_MOST_ROWS)
-        weight = few.observed.cpu().double().numpy()
-        rows = _columns(few)[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
+        products, rows = _summed(samples)
+        if not samples.complete:
+            weight = samples.thinned(_MOST_ROWS).observed.cpu().double().numpy()
+            rows = rows[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
         caution = 1.0 if samples.complete else _CAUTION_WITH_GAPS
-        return Search(_summed(samples), rows, n_counted, allowed, own, caution)
+        return Search(products, rows, n_counted, allowed, own, caution)
 
     search = searched()
     for _ in range(0 if samples.complete or n_counted < _LEAST_SAMPLES else _WEIGHINGS):
@@ -208,8 +214,13 @@ def _weighed(samples: Samples, search: "Search") -> Float[Tensor, "sample one"]:
     return torch.from_numpy(weight)[:, None].to(samples.observed)
 
 
-def _summed(samples: Samples) -> Float[np.ndarray, "column column"]:
-    """Sum the products of ``1, term, ..., term, effect, ...``; a term is (cause, lag, form)."""
+def _summed(
+    samples: Samples,
+) -> tuple[Float[np.ndarray, "column column"], Float[np.ndarray, "sample column"]]:
+    """Sum the products of ``1, term, ..., term, effect, ...``; a term is (cause, lag, form).
+
+    Also give these columns themselves, of no more than `_MOST_ROWS` samples.
+    """
     n_effects, n_terms = samples.now.shape[1], samples.past[0].numel() * _N_FORMS
     products = np.zeros((1 + n_terms + n_effects, 1 + n_terms + n_effects))
     for some in scratch.parts(len(samples), n_terms):
@@ -218,7 +229,8 @@ def _summed(samples: Samples) -> Float[np.ndarray, "column column"]:
             products += columns.T @ columns
         else:  # then there is one effect
             products += (columns * samples.observed[some].cpu().double().numpy()).T @ columns
-    return products
+    at_once = len(columns) == len(samples) <= _MOST_ROWS
+    return products, columns if at_once else _columns(samples.thinned(_MOST_ROWS))
 
 
 def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "sample column"]:
@@ -248,8 +260,10 @@ class Search:
         allowed: BoolArray,
         own: int,
         caution: float = 1.0,
+        columns: IntArray | None = None,
     ) -> None:
         self._caution = caution
+        self._columns = np.arange(len(products)) if columns is None else columns  # in the rows
         self._n = float(n_samples)
         total = max(float(products[0, 0]), _TINY)
         mean = products[0] / total
@@ -412,10 +426,15 @@ class Search:
         """Free standardised columns from the chosen terms; the last column is the effect."""
         both = self._all[np.ix_(chosen, columns)]
         weights = np.linalg.solve(self._gram(chosen), both)
-        at, by = 1 + columns, 1 + chosen
-        freed = (rows[:, at] - rows[:, :1] * self._mean[at]) * self._scale[at]
-        terms = (rows[:, by] - rows[:, :1] * self._mean[by]) * self._scale[by]
-        return np.asarray(freed - terms @ weights)
+        return np.asarray(self._taken(rows, 1 + columns) - self._taken(rows, 1 + chosen) @ weights)
+
+    def _taken(
+        self, rows: Float[np.ndarray, "sample column"], at: IntArray
+    ) -> Float[np.ndarray, "sample column"]:
+        """Take columns and standardise them."""
+        return np.asarray(
+            (rows[:, self._columns[at]] - rows[:, :1] * self._mean[at]) * self._scale[at]
+        )
 
     def _left(self, chosen: IntArray) -> float:
         """Give the share of the effect's variance that the chosen terms leave."""

@@ -319,7 +319,9 @@ class _ReadOut:
     ) -> Float[Tensor, "slot effect"]:
         n_channels, kept = self.model.n_channels, self._columns_without(cause)
         bent = self._hidden_without(cause, part) @ weights[:, :n_channels]
-        return bent[..., 0].T + _read(part.straight[..., kept], weights[:, n_channels:, 0])
+        straight = weights.new_zeros(len(weights), self.shrink.shape[1])
+        straight[:, kept] = weights[:, n_channels:, 0]
+        return bent[..., 0].T + _read(part.straight, straight)
 
     def linear_weights(self) -> Float[Tensor, "effect column"]:
         """Fit the straight lags alone, all causes."""
@@ -361,7 +363,7 @@ class _ReadOut:
         hidden = self._hidden_without(cause, part)
         learned = hidden if part.observed is None else hidden * part.observed.T[..., None]
         gram[:, :n_channels, :n_channels] += learned.mT @ hidden
-        gram[:, :n_channels, n_channels:] += learned.mT @ part.straight[..., kept]
+        gram[:, :n_channels, n_channels:] += (learned.mT @ part.straight)[..., kept]
         target[:, :n_channels] += (learned * part.now.T[..., None]).sum(1)
 
     def _solved(self, gram: Tensor, target: Tensor) -> Float[Tensor, "effect column one"]:

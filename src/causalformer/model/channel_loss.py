@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from causalformer.model.channels import ChannelNetwork, without
+from causalformer.model.channels import ChannelNetwork
 from causalformer.parallel import Map
 
 PICKS_SAMPLES = ("cpu",)
@@ -44,18 +44,32 @@ def masked_source_loss(
     The loss does not depend on who shares the folds.
     """
     if model.attention is None:
-        inputs = without(model.inputs(past), removed).flatten(-2)
-        flags = torch.cat([removed, torch.ones_like(removed[:, :1])], dim=1)
-        inputs = torch.cat([inputs, flags.expand(*inputs.shape[:-1], -1)], dim=-1)
         # of every input: its lags, what stands for its absence, and the threshold, which is free
         weight = lag_weight.repeat(model.n_causes)
         weight = torch.cat([weight, torch.ones_like(removed[0]), torch.zeros_like(weight[:1])])
+        inputs = _inputs(model, past, removed)
         arguments = (share, inputs, now, learns, ridge * weight, *_weights(model))
         loss: Tensor = _Loss.apply(*arguments)  # type: ignore[no-untyped-call]
         return loss
     wrong = (model(past, removed) - now[:, None]).square()  # b, fold, effect
     error = (wrong * learns).sum(0) / learns.sum(0).clamp(min=1)
     return torch.add(error.sum(), ridge * model.penalty(lag_weight))
+
+
+def _inputs(
+    model: ChannelNetwork, past: Float[Tensor, "b series lag"], removed: Float[Tensor, "b cause"]
+) -> Float[Tensor, "b *effect input"]:
+    """Give the lags of every cause, zero where it is removed, then which one is, and a one."""
+    lags = model.inputs(past).flatten(-2).movedim(-2, 0)  # b, *effect, lag of a cause
+    left, flags = (1 - removed).repeat_interleave(model.max_lag, dim=1), removed
+    if lags.ndim == 3:
+        left, flags = left[:, None], flags[:, None]
+    n_lags, n_flags = lags.shape[-1], removed.shape[1]
+    inputs = lags.new_empty(*lags.shape[:-1], n_lags + n_flags + 1)
+    torch.mul(lags, left, out=inputs[..., :n_lags])
+    inputs[..., n_lags:-1] = flags
+    inputs[..., -1] = 1.0
+    return inputs
 
 
 def _weights(model: ChannelNetwork) -> tuple[nn.Parameter, ...]:
@@ -69,7 +83,7 @@ class _Loss(torch.autograd.Function):
     def forward(
         ctx: Any,
         share: Map,
-        inputs: Float[Tensor, "*effect b input"],
+        inputs: Float[Tensor, "b *effect input"],
         now: Float[Tensor, "b effect"],
         learns: Float[Tensor, "b fold #effect"],
         shrink: Float[Tensor, " input"],
@@ -87,9 +101,11 @@ class _Loss(torch.autograd.Function):
             counts = counts.flatten(1)
             if n_together == 1 and now.device.type in PICKS_SAMPLES:
                 rows = counts.any(1).nonzero()[:, 0]
-                some, target, counts = inputs.index_select(-2, rows), now[rows], counts[rows]
+                some, target, counts = (x.index_select(0, rows) for x in (some, target, counts))
+            if some.ndim == 3:
+                some = some.transpose(0, 1)
             return _one_fold(
-                some, target, counts, shrink, _at(weights, folds), _at(gradients, folds)
+                some, target.T, counts.T, shrink, _at(weights, folds), _at(gradients, folds)
             )
 
         if inputs.ndim == 2 and n_effects * n_channels <= _FEW_CHANNELS:
@@ -114,45 +130,36 @@ def _at(weights: Iterable[Tensor], folds: slice) -> list[Tensor]:
 @torch.no_grad()
 def _one_fold(
     inputs: Float[Tensor, "*effect b input"],
-    now: Float[Tensor, "b effect"],
-    counts: Float[Tensor, " b #effect"],
+    now: Float[Tensor, "effect b"],
+    counts: Float[Tensor, "#effect b"],
     shrink: Float[Tensor, " input"],
     weights: list[Tensor],
     gradients: list[Tensor],
 ) -> Float[Tensor, ""]:
     """Give the loss of one fold, or of several side by side; write the gradient of the weights."""
     kernel, absent, threshold, mix, skip, offset = weights
-    n_causes, max_lag, n_effects, n_channels = kernel.shape
-    n_lags = n_causes * max_lag
-    lags, skip = inputs[..., :n_lags], skip.flatten(0, 1)
+    n_lags = len(shrink) - len(absent) - 1
     whole = torch.cat([kernel.flatten(0, 1), absent, threshold[None]])  # input, effect, channel
-    if inputs.ndim == 2:
-        summed = (inputs @ whole.flatten(1)).unflatten(1, (n_effects, n_channels))
-        straight = lags @ skip
-    else:
-        summed = (inputs @ whole.transpose(0, 1)).transpose(0, 1)
-        straight = (lags * skip.T[:, None]).sum(-1).T
-    bent = nn.functional.silu(summed)  # b, effect, channel
-    wrong = (bent * mix).sum(-1) + straight + offset - now
-    slope = wrong * counts / counts.sum(0).clamp(min=1)
-    loss = (slope * wrong).sum() + shrink @ whole.flatten(1).square().sum(1)
+    beside = nn.functional.pad(skip.flatten(0, 1).T, (0, len(absent) + 1))  # effect, input
     ridge = shrink[n_lags]  # as of what stands for absence
-    loss += shrink[:n_lags] @ skip.square().sum(1) + ridge * mix.square().sum()
-    slope = 2.0 * slope
-    d_kernel, d_absent, d_threshold, d_mix, d_skip, d_offset = gradients
-    d_mix.copy_((slope[..., None] * bent).sum(0) + 2.0 * ridge * mix)
-    d_offset.copy_(slope.sum(0))
-    through = torch.mul(slope[..., None], mix, out=bent)
-    d_summed = torch.ops.aten.silu_backward(through, summed)
-    if inputs.ndim == 2:
-        d_whole = (inputs.T @ d_summed.flatten(1)).unflatten(1, (n_effects, n_channels))
-        d_straight = lags.T @ slope
-    else:
-        d_whole = (inputs.mT @ d_summed.transpose(0, 1)).transpose(0, 1)
-        d_straight = (lags * slope.T[..., None]).sum(1).T
+    summed = inputs @ whole.transpose(0, 1)  # effect, b, channel
+    bent = nn.functional.silu(summed)
+    mixed = bent * mix[:, None]
+    wrong = mixed.sum(-1) + (beside[:, None] @ inputs.mT)[:, 0] + offset[:, None] - now
+    slope = wrong * counts / counts.sum(1, keepdim=True).clamp(min=1)
+    loss = (slope * wrong).sum() + ridge * mix.square().sum()
+    loss += shrink @ (whole.square().sum((1, 2)) + beside.square().sum(0))
+    slope = 2.0 * slope[:, None]  # effect, one, b
+    through = torch.mul(slope.mT, mix[:, None], out=mixed)
+    d_summed = torch.ops.aten.silu_backward.grad_input(through, summed, grad_input=through)
+    d_whole = (inputs.mT @ d_summed).transpose(0, 1)
     d_whole = torch.addcmul(d_whole, shrink[:, None, None], whole, value=2.0)
+    d_beside = torch.addcmul((slope @ inputs)[:, 0], shrink, beside, value=2.0)
+    d_kernel, d_absent, d_threshold, d_mix, d_skip, d_offset = gradients
     d_kernel.copy_(d_whole[:n_lags].view_as(kernel))
     d_absent.copy_(d_whole[n_lags:-1])
     d_threshold.copy_(d_whole[-1])
-    d_skip.copy_(torch.addcmul(d_straight, shrink[:n_lags, None], skip, value=2.0).view_as(d_skip))
+    d_mix.copy_(torch.addcmul((slope @ bent)[:, 0], ridge, mix, value=2.0))
+    d_skip.copy_(d_beside[:, :n_lags].T.view_as(d_skip))
+    d_offset.copy_(slope.sum((1, 2)))
     return loss

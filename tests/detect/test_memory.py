@@ -97,19 +97,19 @@ def test_the_advised_limit_is_enough(n_series, n_slots, limit):
 
 
 def test_processes_without_a_block_take_no_memory():
-    few, many = (plan_memory(Size(500, 60, 5), DEFAULT, n_jobs, 1e12) for n_jobs in (15, 64))
+    few, many = (plan_memory(Size(500, 60, 5), DEFAULT, n_jobs, 1e12) for n_jobs in (4, 64))
     assert few.n_bytes == many.n_bytes
     assert few.effects_per_block == many.effects_per_block
 
 
-@given(st.integers(2, 2000), st.integers(20, 10**6), st.integers(1, 40))
-def test_no_worker_waits_for_another_at_the_end(n_series, n_slots, n_jobs):
-    """Unless blocks would get too small, their number is a multiple of that of the workers."""
-    plan = plan_memory(Size(n_slots, n_series, 5), DEFAULT, n_jobs, 1e15)
-    n_blocks = -(-n_series // plan.effects_per_block)
-    rounds = -(-n_blocks // n_jobs)
-    least = -(-n_series // (n_jobs * rounds))
-    assert plan.effects_per_block == max(1, min(max(4, least), -(-n_series // 2)))
+@given(st.integers(17, 2000), st.integers(20, 10**6))
+def test_two_workers_end_together_and_no_number_of_them_changes_the_blocks(n_series, n_slots):
+    size = Size(n_slots, n_series, 5)
+    plans = [plan_memory(size, DEFAULT, n_jobs, 1e15) for n_jobs in (1, 2, 7)]
+    (effects,) = {plan.effects_per_block for plan in plans}
+    n_blocks = -(-n_series // effects)
+    assert 2 <= effects <= 30
+    assert n_blocks % 2 == 0 or effects * (n_blocks + 1) - n_series < n_blocks + 1
 
 
 def test_required_causes_take_memory():

@@ -2,7 +2,8 @@
 
 ``python -m causalformer.bench.cluster --out benchmarks/scale`` fits 100 series of 1000 slots in
 this process, by one worker process, by two, and by two of which one is killed after the first
-block. Workers have loaded the library before the clock starts; speed-ups are over one worker.
+block, each several times, in turn. Workers have loaded the library before the clock starts; seconds
+are medians, and speed-ups are over one worker.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from statistics import median
 
 from causalformer.bench.environment import write_environment
 from causalformer.bench.tables import markdown
@@ -24,26 +27,37 @@ from causalformer.parallel import local_cluster
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit: by whom, how long, and whether the graph is that of one process."""
+    """Fits of one kind: by whom, how long, and whether each graph is that of one process."""
 
     workers: str
     seconds: float
+    fastest: float
+    slowest: float
     speed_up: float
     same_graph: bool
 
 
-def measure(n_series: int, n_slots: int) -> list[Outcome]:
-    """Fit the same series in every way."""
-    fits = {
-        "no cluster": _fit(n_series, n_slots, 0),
-        "one worker": _fit(n_series, n_slots, 1),
-        "two workers": _fit(n_series, n_slots, 2),
-        "two, one killed after the first block": _fit(n_series, n_slots, 2, kill=True),
+def measure(n_series: int, n_slots: int, n_repeats: int) -> list[Outcome]:
+    """Fit the same series in every way, so many times."""
+    ways = {
+        "no cluster": partial(_fit, n_series, n_slots, 0),
+        "one worker": partial(_fit, n_series, n_slots, 1),
+        "two workers": partial(_fit, n_series, n_slots, 2),
+        "two, one killed after the first block": partial(_fit, n_series, n_slots, 2, kill=True),
     }
-    alone, (_, one) = fits["no cluster"][0], fits["one worker"]
+    rounds = [{name: fit() for name, fit in ways.items()} for _ in range(n_repeats)]
+    alone, _ = rounds[0]["no cluster"]
+    seconds = {name: [fits[name][1] for fits in rounds] for name in ways}
     return [
-        Outcome(name, seconds, one / seconds, graph.edges == alone.edges)
-        for name, (graph, seconds) in fits.items()
+        Outcome(
+            name,
+            median(took),
+            min(took),
+            max(took),
+            median(seconds["one worker"]) / median(took),
+            all(fits[name][0].edges == alone.edges for fits in rounds),
+        )
+        for name, took in seconds.items()
     ]
 
 
@@ -91,8 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--n-series", type=int, default=100)
     parser.add_argument("--n-slots", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args(arguments)
-    outcomes = measure(options.n_series, options.n_slots)
+    outcomes = measure(options.n_series, options.n_slots, options.repeats)
     import pandas as pd
 
     frame = pd.DataFrame([asdict(outcome) for outcome in outcomes])

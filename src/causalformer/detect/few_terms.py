@@ -15,8 +15,9 @@ its own past, as long as they lower the extended information criterion (Chen and
 
 of k terms in n samples, p of them on offer; then those are dropped that later ones have made idle.
 Each cause is tested by adding each of its four terms to those chosen from *other* series: chosen
-without it, as it may have stood in for one of them. The p-values of the terms (Student's t) are
-combined by Cauchy's rule. Memory is the rule, not the exception: its straight terms are tested all
+without it, as it may have stood in for one of them. It may as well be that others now stand in for
+it: if its best term pays nevertheless, those go that it makes idle. The p-values of the terms
+(Student's t) are combined by Cauchy's rule. Memory is the rule, not the exception: its straight terms are tested all
 at once (Fisher's F), beside those chosen in its presence. All follows from the products of the
 terms, which are summed once, but for one number: by how much the variance of a term's weight is
 above what errors of equal size give (White 1980). Rare events that coincide once, and storms that
@@ -295,9 +296,9 @@ class Search:
         others, rest = self._chosen, self._rest
         if (self._cause[others] == cause).any():
             others = self._choose(self._usable & (self._cause != cause))
+            others = self._beside_best_of(cause, others)
             rest = self._shares_beside(others)
-        of_cause = (self._cause == cause) & self._tested
-        terms = np.flatnonzero(of_cause & self._usable & (rest > 0))
+        terms = np.flatnonzero(self._tests(cause) & (rest > 0))
         freedom = self._n - len(others) - 2
         if not len(terms) or freedom < 1:
             return 1.0, 0.0
@@ -307,6 +308,19 @@ class Search:
             t = t / self._unequal(terms, others) ** (self._caution / 2)
             p_value = float(cauchy_combination(*_p_value(t, freedom)))
         return p_value, float(rest[terms].max())
+
+    def _tests(self, cause: int) -> BoolArray:
+        """Say by which terms a cause is tested."""
+        return (self._cause == cause) & self._tested & self._usable
+
+    def _beside_best_of(self, cause: int, others: IntArray) -> IntArray:
+        """Drop what the best term of a cause, if it pays, has made idle: it stood in for it."""
+        share = np.where(self._tests(cause), self._shares_beside(others), 0.0)
+        best = int(share.argmax())
+        if not self._pays(share[best]):
+            return others
+        n_first = int(self._first[others].sum())
+        return self._without_idle(np.append(others, best), n_first, n_last=1)[:-1]
 
     def _test_memory(self) -> tuple[float, float]:
         """Test the effect's own past as `test` does others': all straight terms at once.
@@ -378,8 +392,12 @@ class Search:
             if not self._pays(share[best]):
                 break
             chosen = np.append(chosen, best)
-        while len(chosen) > n_first:
-            share = self._shares_among(chosen)[n_first:]
+        return self._without_idle(chosen, n_first)
+
+    def _without_idle(self, chosen: IntArray, n_first: int, n_last: int = 0) -> IntArray:
+        """Drop terms that do not pay, one by one, but for the first and the last ones."""
+        while len(chosen) > n_first + n_last:
+            share = self._shares_among(chosen)[n_first : len(chosen) - n_last]
             least = int(share.argmin())
             if self._pays(share[least]):
                 break

@@ -14,8 +14,7 @@ _MAIN = 0.5e9  # bytes of the interpreter and its libraries
 _WORKER = 0.45e9  # the same in a worker process
 _PER_SLOT = 100.0  # bytes, whatever the number of series
 _SLOTS_PER_BLOCK = 50_000  # of all its effects: large blocks of short series are faster
-_LEAST_EFFECTS = 4  # that are worth a block of their own, however many workers there are
-_SLACK = 0.1  # by so much blocks may be larger, if that saves a round
+_SLACK = 0.1  # of a pair of blocks: so much larger they may be, if that saves a pair
 _PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}  # powers of 1000, of 1024 in KiB and so on
 
 
@@ -126,29 +125,27 @@ def _smallest_cut(
 
     most = effective_n_jobs(n_jobs)
     for jobs in range(most, 0, -1):
-        for effects in _block_sizes(size, jobs):
+        for effects in _block_sizes(size):
             n_bytes = _n_bytes(size, settings, jobs, effects)
             if n_bytes <= limit:
                 return MemoryPlan(n_jobs if jobs == most else jobs, effects, n_bytes)
     return None
 
 
-def _block_sizes(size: Size, n_jobs: int) -> list[int]:
-    """Give the numbers of effects that a block may have, the best first; two blocks at least.
+def _block_sizes(size: Size) -> list[int]:
+    """Give the numbers of effects that a block may have, the best first.
 
-    Every worker gets as many blocks of the same size: none waits for another at the end.
+    Blocks are of one size and even in number, so that two workers end together. How many workers
+    there are does not count: blocks of another size round differently.
 
     Examples
     --------
-    >>> [_block_sizes(Size(1000, n_series, 5), n_jobs=2)[0] for n_series in (20, 51, 70, 300)]
+    >>> [_block_sizes(Size(1000, n_series, 5))[0] for n_series in (20, 51, 70, 300)]
     [10, 26, 18, 25]
-    >>> [_block_sizes(Size(1000, 100, 5), n_jobs)[0] for n_jobs in (1, 8, 100)]
-    [25, 13, 4]
     """
     best = max(10, min(25, _SLOTS_PER_BLOCK // max(1, size.n_slots)))
-    rounds = max(1, math.ceil(size.n_series / (n_jobs * best) - _SLACK))
-    best = max(_LEAST_EFFECTS, -(-size.n_series // (n_jobs * rounds)))
-    best = max(1, min(best, -(-size.n_series // 2)))
+    n_pairs = max(1, math.ceil(size.n_series / (2 * best) - _SLACK))
+    best = max(1, -(-size.n_series // (2 * n_pairs)))
     return [best, *(n for n in (10, 5, 2, 1) if n < best)]
 
 

@@ -17,11 +17,11 @@ of k terms in n samples, p of them on offer; then those are dropped that later o
 Each cause is tested by adding each of its four terms to those chosen from *other* series: chosen
 without it, as it may have stood in for one of them. It may as well be that others now stand in for
 it: if its best term pays nevertheless, those go that it makes idle. The p-values of the terms
-(Student's t) are combined by Cauchy's rule. Memory is the rule, not the exception: its straight terms are tested all
-at once (Fisher's F), beside those chosen in its presence. All follows from the products of the
-terms, which are summed once, but for one number: by how much the variance of a term's weight is
-above what errors of equal size give (White 1980). Rare events that coincide once, and storms that
-shake all series together, are no evidence.
+(Student's t) are combined by Cauchy's rule. Memory is the rule, not the exception: its straight
+terms are tested all at once (Fisher's F), beside those chosen in its presence. All follows from the
+products of the terms, which are summed once, but for one number: by how much the variance of a
+term's weight is above what errors of equal size give (White 1980). Rare events that coincide once,
+and storms that shake all series together, are no evidence.
 """
 
 from collections.abc import Iterator
@@ -311,7 +311,7 @@ class Search:
 
     def _tests(self, cause: int) -> BoolArray:
         """Say by which terms a cause is tested."""
-        return (self._cause == cause) & self._tested & self._usable
+        return np.asarray((self._cause == cause) & self._tested & self._usable)
 
     def _beside_best_of(self, cause: int, others: IntArray) -> IntArray:
         """Drop what the best term of a cause, if it pays, has made idle: it stood in for it."""

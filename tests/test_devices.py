@@ -1,5 +1,10 @@
 """What accelerators need, as far as a machine without one can tell."""
 
+import os
+import platform
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -109,3 +114,24 @@ def test_a_broken_accelerator_is_not_suggested_again(monkeypatch):
     monkeypatch.setattr(torch, "zeros", fail)
     assert refusal("cuda").endswith("choose 'auto' or 'mps' or 'cpu' as `device`")
     assert choose_device("auto") == torch.device("cuda")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="concerns glibc")
+def test_steps_take_no_new_pages_from_the_system():
+    """Memory of a step is that of the step before; in a new process, as the setting stays."""
+    code = """
+import resource, torch
+from causalformer.devices import fast_small_steps
+with fast_small_steps(torch.device("cpu"), 3):
+    for step in range(20):
+        if step == 5:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        a, b = (torch.ones(2**20) for _ in range(2))  # 4 MB each
+        del a, b
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert int(done.stdout) < 1000  # else about 2000 in every step

@@ -69,12 +69,12 @@ def has_float64(device: torch.device) -> bool:
 
 @contextmanager
 def fast_small_steps(device: torch.device, n_series: int) -> Iterator[None]:
-    """Set torch and BLAS up for many small steps on a CPU, and back again afterwards.
+    """Set torch and BLAS up for many small steps on a CPU, and both back again afterwards.
 
     Numbers below 1e-38 count as zero (they are ten times slower), and up to `_FEW_SERIES` series
     are computed by one thread: the steps are so small that a second one costs more than it gives,
-    and with one thread rounding is the same wherever the work is done. Freed memory stays with the
-    process from now on.
+    and with one thread rounding is the same wherever the work is done. Only that freed memory stays
+    with the process is for good.
     """
     from threadpoolctl import threadpool_limits
 
@@ -100,7 +100,8 @@ def _flushes() -> bool:
 def _keep_freed_memory() -> None:
     """Let the C library keep what every step takes and frees, in place of asking for it anew.
 
-    To get new pages from the system took a third of a training. After a block of this size was
-    freed, glibc keeps blocks up to it; nothing else changes, there or elsewhere.
+    To get new pages from the system took up to a third of a training. Once a block of this size was
+    freed, glibc keeps blocks up to it, for all that this process does from then on; other C
+    libraries take no notice.
     """
-    torch.empty(_LARGEST_KEPT, dtype=torch.uint8)
+    torch.empty(_LARGEST_KEPT, dtype=torch.uint8, device="cpu")

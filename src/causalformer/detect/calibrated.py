@@ -37,7 +37,7 @@ BoolArray = NDArray[np.bool_]
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _CLEARLY_BETTER = 0.9  # share of the other's error
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
-_SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, a quarter of which a fold may not see
+_SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
 
@@ -165,17 +165,17 @@ def train_network(
 
 
 def equal_batches(n_samples: int) -> int:
-    """Give the size of at least four batches, none of them much smaller than the others.
+    """Give the size of at least four batches, fewer of few samples, that hardly differ in size.
 
     A last batch of a few samples would take as large a step as the others, in any direction.
 
     Examples
     --------
     >>> [equal_batches(n_samples) for n_samples in (45, 195, 995, 3000)]
-    [45, 49, 249, 334]
+    [23, 49, 249, 334]
     """
     n_batches = max(4, -(-n_samples // _LARGEST_BATCH))
-    return -(-n_samples // max(1, min(n_batches, n_samples // _SMALLEST_BATCH)))
+    return -(-n_samples // min(n_batches, -(-n_samples // _SMALLEST_BATCH)))
 
 
 def detect_together(

@@ -15,13 +15,15 @@ its own past, as long as they lower the extended information criterion (Chen and
 
 of k terms in n samples, p of them on offer; then those are dropped that later ones have made idle.
 Each cause is tested by adding each of its four terms to those chosen from *other* series: chosen
-without it, as it may have stood in for one of them. It may as well be that others now stand in for
-it: if its best term pays nevertheless, those go that it makes idle. The p-values of the terms
-(Student's t) are combined by Cauchy's rule. Memory is the rule, not the exception: its straight
-terms are tested all at once (Fisher's F), beside those chosen in its presence. All follows from the
-products of the terms, which are summed once, but for one number: by how much the variance of a
-term's weight is above what errors of equal size give (White 1980). Rare events that coincide once,
-and storms that shake all series together, are no evidence.
+without it, as it may have stood in for one of them. The p-values of the terms (Student's t) are
+combined by Cauchy's rule. It may as well be that others now stand in for the cause: if its best
+term pays beside all of them, those go that it makes idle, and it is tested again. Which of them is
+the cause was decided by the first test; so the second p-value counts down to the square of the
+first. Memory is the rule, not the exception: its straight terms are tested all at once (Fisher's
+F), beside those chosen in its presence. All follows from the products of the terms, which are
+summed once, but for one number: by how much the variance of a term's weight is above what errors of
+equal size give (White 1980). Rare events that coincide once, and storms that shake all series
+together, are no evidence.
 """
 
 from collections.abc import Iterator
@@ -45,6 +47,8 @@ _N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
 _MOST_CHOSEN = 25  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
+_MOST_TERMS = 2**23  # that effects share, in all rows
+_MOST_PRODUCTS = 2**24  # that effects share
 _MOST_ROWS = 2**14  # that the variance of scores is read from
 _LEAST_SAMPLES = 20
 _CAUTION_WITH_GAPS = 0.5  # power of the correction for unequal errors: weights did a part of it
@@ -146,25 +150,45 @@ def _searches(
     """Search the terms of every effect."""
     n_causes, n_effects, max_lag = allowed.shape
     itself = own.argmax(axis=0).tolist()
+    shared = samples.complete and (sources is None or _worth_sharing(samples, *sources.shape))
     if sources is None:
         sources = torch.arange(n_causes).expand(n_effects, -1)
-    if not (samples.complete and _worth_sharing(samples.n_series, n_causes, n_effects)):
+    series = sources.cpu().numpy()
+    if not shared:
         for i in range(n_effects):
-            yield search_terms(samples.of(sources[i].tolist(), [i]), allowed[:, i], itself[i])
+            yield search_terms(samples.of(series[i].tolist(), [i]), allowed[:, i], itself[i])
         return
     products, rows = _summed(samples)
     per_cause = max_lag * _N_FORMS
     n_terms = samples.n_series * per_cause
     for i in range(n_effects):
-        terms = 1 + (sources[i].numpy()[:, None] * per_cause + np.arange(per_cause)).ravel()
+        terms = 1 + (series[i][:, None] * per_cause + np.arange(per_cause)).ravel()
         columns = np.concatenate([[0], terms, [1 + n_terms + i]])
         of_effect = products[np.ix_(columns, columns)]
         yield Search(of_effect, rows, len(samples), allowed[:, i], itself[i], columns=columns)
 
 
-def _worth_sharing(n_series: int, n_causes: int, n_effects: int) -> bool:
-    """Say whether the products of all series are fewer than those that the effects need."""
-    return n_series**2 <= n_causes**2 * min(n_effects, _MOST_SHARED)
+def _worth_sharing(samples: Samples, n_effects: int, n_causes: int) -> bool:
+    """Say whether to multiply the terms of all series once, in place of those of each effect.
+
+    That must be clearly less work, and neither terms nor products may take much memory.
+    """
+    less = samples.n_series**2 <= n_causes**2 * min(n_effects, _MOST_SHARED)
+    n_rows = min(len(samples), _MOST_ROWS)
+    few = n_rows * samples.past[0].numel() * _N_FORMS <= _MOST_TERMS
+    return less and few and n_shared_products(samples.n_series, samples.max_lag) > 0
+
+
+def n_shared_products(n_series: int, max_lag: int) -> int:
+    """Give the number of products that effects with candidates may share; 0 if it is too large.
+
+    Examples
+    --------
+    >>> [n_shared_products(n_series, 5) for n_series in (10, 100, 1000)]
+    [90000, 9000000, 0]
+    """
+    n_products = (n_series * max_lag * _N_FORMS) ** 2
+    return n_products if n_products <= _MOST_PRODUCTS else 0
 
 
 def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
@@ -293,11 +317,19 @@ class Search:
         """Give the p-value of a cause, and the share that its best term explains."""
         if cause == self._own:
             return self._test_memory()
-        others, rest = self._chosen, self._rest
-        if (self._cause[others] == cause).any():
-            others = self._choose(self._usable & (self._cause != cause))
-            others = self._beside_best_of(cause, others)
-            rest = self._shares_beside(others)
+        if not (self._cause[self._chosen] == cause).any():
+            return self._added(cause, self._chosen, self._rest)
+        others = self._choose(self._usable & (self._cause != cause))
+        rest = self._shares_beside(others)
+        p_value, explained = self._added(cause, others, rest)
+        left = self._without_stand_ins(cause, others, rest)
+        if len(left) == len(others):
+            return p_value, explained
+        alone, explained = self._added(cause, left, self._shares_beside(left))
+        return max(alone, p_value**2), explained
+
+    def _added(self, cause: int, others: IntArray, rest: FloatArray) -> tuple[float, float]:
+        """Test what a cause adds to others; `rest` is what every term explains beside them."""
         terms = np.flatnonzero(self._tests(cause) & (rest > 0))
         freedom = self._n - len(others) - 2
         if not len(terms) or freedom < 1:
@@ -313,14 +345,14 @@ class Search:
         """Say by which terms a cause is tested."""
         return np.asarray((self._cause == cause) & self._tested & self._usable)
 
-    def _beside_best_of(self, cause: int, others: IntArray) -> IntArray:
-        """Drop what the best term of a cause, if it pays, has made idle: it stood in for it."""
-        share = np.where(self._tests(cause), self._shares_beside(others), 0.0)
-        best = int(share.argmax())
-        if not self._pays(share[best]):
+    def _without_stand_ins(self, cause: int, others: IntArray, rest: FloatArray) -> IntArray:
+        """Drop what the best term of a cause makes idle, if it pays beside all of them."""
+        best = int(np.where(self._tests(cause), rest, 0.0).argmax())
+        if not self._pays(rest[best]):
             return others
-        n_first = int(self._first[others].sum())
-        return self._without_idle(np.append(others, best), n_first, n_last=1)[:-1]
+        kept = self._first.copy()
+        kept[best] = True
+        return self._without_idle(np.append(others, best), kept)[:-1]
 
     def _test_memory(self) -> tuple[float, float]:
         """Test the effect's own past as `test` does others': all straight terms at once.
@@ -382,8 +414,8 @@ class Search:
         """Add terms to the effect's own past, one by one, while they pay; then drop idle ones."""
         most = min(_MOST_CHOSEN, int(self._n) // _SAMPLES_PER_TERM)
         chosen = np.flatnonzero(self._first & usable)[:most]
-        n_first = len(chosen)
-        while len(chosen) < n_first + most:
+        kept = np.isin(np.arange(len(usable)), chosen)
+        while len(chosen) < kept.sum() + most:
             matters = np.isin(self._value, self._value[chosen])
             open_to_choice = usable & (self._tested | matters)
             share = np.where(open_to_choice, self._shares_beside(chosen), 0.0)
@@ -392,16 +424,16 @@ class Search:
             if not self._pays(share[best]):
                 break
             chosen = np.append(chosen, best)
-        return self._without_idle(chosen, n_first)
+        return self._without_idle(chosen, kept)
 
-    def _without_idle(self, chosen: IntArray, n_first: int, n_last: int = 0) -> IntArray:
-        """Drop terms that do not pay, one by one, but for the first and the last ones."""
-        while len(chosen) > n_first + n_last:
-            share = self._shares_among(chosen)[n_first : len(chosen) - n_last]
+    def _without_idle(self, chosen: IntArray, kept: BoolArray) -> IntArray:
+        """Drop terms that do not pay, one by one, but for those that are to be kept."""
+        while not kept[chosen].all():
+            share = np.where(kept[chosen], np.inf, self._shares_among(chosen))
             least = int(share.argmin())
             if self._pays(share[least]):
                 break
-            chosen = np.delete(chosen, n_first + least)
+            chosen = np.delete(chosen, least)
         return chosen
 
     def _pays(self, share: float) -> bool:

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, replace
 
 from causalformer.config import DetectorSettings
+from causalformer.detect.few_terms import n_shared_products
 from causalformer.detect.removal import NUMBERS
 from causalformer.detect.screening import TOGETHER, n_candidates
 from causalformer.errors import SettingsError
@@ -135,8 +136,9 @@ def _smallest_cut(
 def _block_sizes(size: Size) -> list[int]:
     """Give the numbers of effects that a block may have, the best first.
 
-    Blocks are of one size and even in number, so that two workers end together. How many workers
-    there are does not count: blocks of another size round differently.
+    Blocks are of one size but for the last, and mostly even in number, so that two workers end at
+    about the same time. How many workers there are does not count: blocks of another size round
+    differently.
 
     Examples
     --------
@@ -179,7 +181,8 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     main = _MAIN + 6 * table + 2 * past + matrices + _PER_SLOT * slots
     if together:  # threads share the tests
         return main + max(training, n_jobs * testing)
-    work = max(training, testing) + 3.0 * per_block * causes + past
+    screening = 16.0 * n_shared_products(series, lags)
+    work = max(training, testing, screening) + 3.0 * per_block * causes + past
     main += 1.5 * weights * series / n_effects
     n_jobs = min(n_jobs, math.ceil(series / effects))  # others would have nothing to do
     return main + (work if n_jobs == 1 else n_jobs * (_WORKER + work))

@@ -116,8 +116,8 @@ class ChannelNetwork(nn.Module):
         """Give what goes in: the past of all series, or of its candidates for every effect."""
         if self.sources is None:
             return past
-        first = self.sources[..., None] * self.max_lag
-        columns = first + torch.arange(self.max_lag, device=past.device)
+        max_lag = past.shape[2]
+        columns = self.sources[..., None] * max_lag + torch.arange(max_lag, device=past.device)
         taken = past.flatten(1).index_select(1, columns.flatten())  # much faster than indexing
         return taken.view(len(past), *columns.shape).transpose(0, 1)
 

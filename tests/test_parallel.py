@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from socketserver import BaseRequestHandler, TCPServer
 from threading import Thread
@@ -11,13 +12,14 @@ from threading import Thread
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 
 from causalformer import CausalFormer, parallel
 from causalformer.cli.program import app
 from causalformer.datasets import make_random_system
 from causalformer.detect import blocks
 from causalformer.each import fit_each
-from causalformer.errors import MissingExtraError, SettingsError
+from causalformer.errors import ClusterError, MissingExtraError, SettingsError
 from causalformer.parallel import local_cluster, workers
 
 SMALL = {"screen_above": 5, "max_candidates": 16, "max_epochs": 8, "n_channels": 16}
@@ -68,6 +70,33 @@ def test_workers_elsewhere_bring_their_own_memory(alone, scheduler):
     series = make_random_system(60, 150, random_state=0).series
     enough = CausalFormer(max_lag=3, settings=SMALL).memory_plan(series).n_bytes
     assert_same(fitted(cluster=address, n_jobs=64, max_memory=enough), alone)
+
+
+def test_workers_elsewhere_are_not_in_the_plan():
+    series = np.zeros((1000, 60))
+    alone = CausalFormer().memory_plan(series)
+    assert CausalFormer(cluster="tcp://127.0.0.1:1", n_jobs=8).memory_plan(series) == alone
+
+
+def test_a_task_that_costs_its_workers_their_lives_is_an_error():
+    pytest.importorskip("dask.distributed")
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        local_cluster(1) as cluster,
+        workers(cluster.scheduler_address, 1),
+        pytest.raises(ClusterError, match=r"given the work up \(KilledWorker.*`resume` goes on"),
+    ):
+        list(Parallel(-1, return_as="generator")(delayed(os._exit)(1) for _ in range(2)))
+
+
+def test_a_scheduler_that_dies_is_an_error():
+    pytest.importorskip("dask.distributed")
+    with local_cluster(1) as cluster, workers(cluster.scheduler_address, 1):
+        backend, _ = get_active_backend()
+        with pytest.raises(ClusterError, match="scheduler-connection-lost"):
+            backend.retrieve_result_callback(CancelledError("scheduler-connection-lost"))
 
 
 def test_a_cluster_gives_the_same_graph_even_if_it_loses_a_worker(alone, scheduler):
@@ -123,7 +152,9 @@ def test_a_cluster_that_starts_workers_when_there_is_work_does_it():
 
 def refusal(cluster):
     """The message with which a cluster is refused; nothing half-made may be left behind."""
-    dask = pytest.importorskip("dask")
+    pytest.importorskip("dask.distributed")
+    import dask
+
     pytest.importorskip("dask.distributed")
     with pytest.raises(SettingsError) as refused, workers(cluster, 1):
         pass

@@ -29,6 +29,10 @@ class OutputError(CausalFormerError, OSError):
     """Results cannot be written where they should go."""
 
 
+class ClusterError(CausalFormerError, RuntimeError):
+    """A cluster has given the work up."""
+
+
 class MissingExtraError(CausalFormerError, ImportError):
     """An optional dependency is needed; the message names the extra to install."""
 

@@ -226,13 +226,9 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
 
             common["on_epoch"] = tell
             if isinstance(settings, DetectorSettings):
-                # a worker of this machine needs its memory, one elsewhere does not
-                here = self.cluster in (None, "local")
-                plan = expected_plan(
-                    table, options if here else replace(options, n_jobs=1), settings
-                )
+                plan = expected_plan(table, self._here(options), settings)
                 with workers(self.cluster, plan.n_jobs) as n_jobs:
-                    options = replace(options, n_jobs=n_jobs if here else 1)
+                    options = self._here(replace(options, n_jobs=n_jobs))
                     self._keep(fit_default(table, options, settings, **common), table)
             else:
                 self._keep(fit_paper(table, settings, options.knowledge, **common), table)
@@ -256,7 +252,11 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         if not isinstance(settings, DetectorSettings):
             return None
         with memory_limited(memory_limit(self.max_memory)):
-            return expected_plan(read_series(X, group=group), options, settings)
+            return expected_plan(read_series(X, group=group), self._here(options), settings)
+
+    def _here(self, options: DefaultOptions) -> DefaultOptions:
+        """Count the processes of this machine only: workers elsewhere bring their own memory."""
+        return options if self.cluster in (None, "local") else replace(options, n_jobs=1)
 
     def predict(self, X: Any, *, group: str | None = None) -> "pd.DataFrame":
         """Predict every slot of ``X`` from the slots before it, in the units of the data.

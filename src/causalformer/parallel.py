@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import urlsplit
 
-from causalformer.errors import MissingExtraError, SettingsError
+from causalformer.errors import ClusterError, MissingExtraError, SettingsError
 
 if TYPE_CHECKING:
     from dask.distributed import Client, LocalCluster
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _SECONDS_TO_CONNECT = 20
 _SECONDS_TO_FIRST_WORKER = 60
 _ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
+_LONGEST_REASON = 200
 _ADVICE = "give 'local' or an address such as tcp://10.0.0.5:8786"
 
 Item = TypeVar("Item")
@@ -85,6 +87,8 @@ def workers(cluster: str | None, n_jobs: int) -> Iterator[int]:
         If Dask is not installed.
     SettingsError
         If that is no address, no scheduler answers there, or it has no workers.
+    ClusterError
+        By what is done inside, if the scheduler dies or gives a task up.
 
     Examples
     --------
@@ -189,10 +193,11 @@ def _wait_for_a_worker(client: "Client", address: str) -> None:
 
 
 def _backend(client: "Client") -> Any:
-    """Give what lets joblib use these workers, be it only one.
+    """Give what lets joblib use these workers, be it only one, and hear of it if they give up.
 
-    If there is one worker with one thread, joblib's own would do all the work in this process.
-    `effective_n_jobs` still gives the true number: memory is planned with it.
+    If there is one worker with one thread, joblib's own would do all the work in this process;
+    `effective_n_jobs` still gives the true number: memory is planned with it. If the scheduler
+    gives a task up, joblib's own would wait for ever.
     """
     from joblib._dask import DaskDistributedBackend
 
@@ -200,7 +205,31 @@ def _backend(client: "Client") -> Any:
         def configure(self, *args: Any, **options: Any) -> int:
             return max(2, int(super().configure(*args, **options)))
 
+        def submit(self, func: Any, callback: Callable[[Any], object]) -> Any:
+            future = super().submit(func, callback)
+
+            def tell(done: Any) -> None:
+                if done.exception() is not None:
+                    callback(done.exception())
+
+            future.add_done_callback(tell)
+            return future
+
+        def retrieve_result_callback(self, out: Any) -> Any:
+            if isinstance(out, BaseException):  # those of the work itself come wrapped
+                raise _given_up(out)
+            return super().retrieve_result_callback(out)
+
     return OnWorkers(client=client)
+
+
+def _given_up(error: BaseException) -> ClusterError:
+    reason = shorten(" ".join(str(error).split()), _LONGEST_REASON, placeholder=" …")
+    return ClusterError(
+        f"the cluster has given the work up ({type(error).__name__}: {reason}); see the logs of "
+        "its workers: do they have memory enough, and the same version of causalformer? Blocks "
+        "that were finished are kept if there is a checkpoint: `resume` goes on from there"
+    )
 
 
 def _at_once(n_jobs: int) -> int:

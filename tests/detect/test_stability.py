@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,6 +52,21 @@ class TestCheckpoint:
         assert len(calls) == 1  # the third of three
         np.testing.assert_array_equal(frequency(checkpoint=checkpoint), found)
         assert len(calls) == 1
+
+    def test_a_refit_that_was_cut_short_does_not_count(self, found, tmp_path, monkeypatch):
+        checkpoint, calls = self.kept(tmp_path), []
+
+        def second_is_cut(*arguments, **options):
+            model, history, evidence = detect(*arguments, **options)
+            calls.append(1)
+            stopped = "interrupted" if len(calls) == 2 else history.stopped
+            return model, replace(history, stopped=stopped), evidence
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(stability, "detect", second_is_cut)
+            frequency(checkpoint=checkpoint)
+        assert len(calls) == 2
+        np.testing.assert_array_equal(frequency(checkpoint=checkpoint), found)
 
     def test_refits_of_something_else_are_refused(self, tmp_path):
         frequency(n_refits=1, checkpoint=self.kept(tmp_path))

@@ -42,7 +42,9 @@ def edge_frequency(
     def refit(seed: int) -> BoolArray:
         drawn = samples.pick(block_bootstrap(len(samples), np.random.default_rng(seed)))
         with fast_small_steps(torch.device("cpu"), samples.n_series):
-            _, _, evidence = detect(drawn, settings, known, random_state=seed)
+            _, history, evidence = detect(drawn, settings, known, random_state=seed)
+        if history.stopped == "interrupted":
+            raise KeyboardInterrupt  # half a refit is of no use
         return lagged_edges(evidence, alpha, settings)
 
     seeds = np.random.SeedSequence(random_state).generate_state(n_refits).tolist()

@@ -62,9 +62,10 @@ class TestCheckpoint:
             stopped = "interrupted" if len(calls) == 2 else history.stopped
             return model, replace(history, stopped=stopped), evidence
 
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(stability, "detect", second_is_cut)
+        monkeypatch.setattr(stability, "detect", second_is_cut)
+        with pytest.raises(KeyboardInterrupt):
             frequency(checkpoint=checkpoint)
+        monkeypatch.undo()
         assert len(calls) == 2
         np.testing.assert_array_equal(frequency(checkpoint=checkpoint), found)
 

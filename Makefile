@@ -63,7 +63,7 @@ bench-missing: $(READY)
 bench-generated: $(READY)
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated-more \
-	  --repeats 64 --family "linear, student" --family "strong memory"
+	  --repeats 64 --family "linear, student" --family "strong memory" --family lorenz
 
 # The paper's case study fMRI-15 over 50 seeds and readings of the text.
 bench-case: $(READY)

@@ -110,5 +110,5 @@ def hostile_model():
 def paper_model():
     """A preset of the paper, really fitted, for two epochs."""
     series = make_structure("fork", 80, random_state=0).series
-    tiny = {"max_epochs": 2, "window": 4, "d_model": 8, "d_qk": 8, "d_ffn": 16, "n_heads": 2}
+    tiny = {"max_epochs": 2, "window": 4, "d_model": 8, "d_ffn": 16, "n_heads": 2}
     return CausalFormer("paper-fmri", settings=tiny).fit(series)

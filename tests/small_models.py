@@ -9,13 +9,10 @@ from causalformer.model.channels import ChannelNetwork
 SMALL = Settings(
     window=5,
     d_model=6,
-    d_qk=4,
     n_heads=2,
     d_ffn=7,
     temperature=0.5,
     normalisation="none",
-    projections="separate",
-    explained_slots="all",
 )
 
 

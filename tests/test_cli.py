@@ -25,7 +25,7 @@ from graph_examples import HOSTILE
 TINY = [
     *("--preset", "paper-fmri"),
     *("--set", "max_epochs=2", "--set", "window=4", "--set", "d_model=8"),
-    *("--set", "d_qk=8", "--set", "d_ffn=32", "--set", "n_heads=2"),
+    *("--set", "d_ffn=32", "--set", "n_heads=2"),
 ]
 ONE_CORE = {**os.environ, "OMP_NUM_THREADS": "1"}
 RESULTS = {

@@ -339,7 +339,7 @@ class TestExplain:
         np.testing.assert_array_equal(found.value[:, 0], other.iloc[28])
 
     def test_the_paper_presets_have_no_explanation_of_single_slots(self):
-        settings = {"window": 4, "d_model": 4, "d_qk": 4, "n_heads": 1, "max_epochs": 1}
+        settings = {"window": 4, "d_model": 4, "n_heads": 1, "max_epochs": 1}
         model = CausalFormer("paper-fmri", settings=settings).fit(make_frame(60))
         with pytest.raises(SettingsError, match="paper-fmri"):
             model.explain(9)

@@ -14,7 +14,7 @@ from causalformer.data import SeriesTable
 from causalformer.default import DefaultOptions
 from causalformer.errors import DataError, DataWarning, FileFormatError, OutputError, SettingsError
 
-TINY = {"window": 6, "d_model": 8, "d_qk": 8, "n_heads": 2, "d_ffn": 8, "max_epochs": 3}
+TINY = {"window": 6, "d_model": 8, "n_heads": 2, "d_ffn": 8, "max_epochs": 3}
 
 
 def make_frame(n_slots=120, seed=0):
@@ -88,14 +88,14 @@ class TestResult:
 
     def test_arrays_are_cause_effect_lag(self, fitted):
         assert fitted.scores_.shape == (3, 3)
-        assert fitted.lag_scores_.shape == (3, 3, TINY["window"] + 1)
+        assert fitted.lag_scores_.shape == (3, 3, TINY["window"])
 
     def test_a_known_graph_is_found(self):
         noise = np.random.default_rng(0).standard_normal((800, 3))
         x = np.zeros((800, 3))
         for t in range(1, 800):
             x[t] = [0.8 * x[t - 1, 0], x[t - 1, 0], 0.8 * x[t - 1, 2]] + noise[t] * [1, 0.3, 1]
-        settings = {"window": 8, "d_model": 8, "d_qk": 8, "d_ffn": 32, "max_epochs": 40}
+        settings = {"window": 8, "d_model": 8, "d_ffn": 32, "max_epochs": 40}
         settings |= {"patience": 40, "normalisation": "none", "l1_kernel": 5e-4}
         model = CausalFormer("paper-fmri", settings=settings).fit(x)
         found = model.graph_.summary()

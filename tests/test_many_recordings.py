@@ -11,7 +11,7 @@ from causalformer.data import read_series
 from causalformer.errors import DataError
 
 TINY = {"max_epochs": 3, "n_channels": 4}
-SMALL_PAPER = {"window": 4, "d_model": 4, "d_qk": 4, "n_heads": 1, "d_ffn": 4, "max_epochs": 1}
+SMALL_PAPER = {"window": 4, "d_model": 4, "n_heads": 1, "d_ffn": 4, "max_epochs": 1}
 LENGTHS = (60, 80, 70, 90)
 
 

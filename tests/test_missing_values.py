@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 TINY = {"max_epochs": 10, "n_channels": 8}
 LEAST = {"max_epochs": 3, "n_channels": 4}
-SMALL_PAPER = {"window": 4, "d_model": 4, "d_qk": 4, "n_heads": 1, "d_ffn": 4, "max_epochs": 1}
+SMALL_PAPER = {"window": 4, "d_model": 4, "n_heads": 1, "d_ffn": 4, "max_epochs": 1}
 TRUE = {("A", "A"), ("A", "B"), ("B", "C"), ("C", "C")}
 GAPS = ("scattered", "blocks")
 

@@ -1,10 +1,18 @@
 import itertools
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from causalformer.data.windows import TimeSplit, sliding_windows, split_by_time
+from causalformer.data.windows import (
+    Split,
+    all_to_train,
+    sliding_windows,
+    split_at_random,
+    split_by_time,
+)
 from causalformer.errors import FileFormatError, SettingsError
 from causalformer.training import CheckpointFile, OneCycle, TrainingPlan, train
 from fresh_interpreter import loaded_by
@@ -13,7 +21,7 @@ PLAN = TrainingPlan(
     learning_rate=0.05, decay_every=4, decay_factor=0.5, batch_size=8, max_epochs=12, patience=100
 )
 WINDOWS = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
-SPLIT = TimeSplit(train=(0, 32), validation=(32, 40))
+SPLIT = Split(train=np.arange(32), validation=np.arange(32, 40))
 
 
 def linear_loss(model, batch):
@@ -48,10 +56,22 @@ class TestLoop:
         assert [PLAN.rate_at(n) for n in (0, 3, 4, 8)] == pytest.approx([0.05, 0.05, 0.025, 0.0125])
 
     def test_it_stops_when_nothing_gets_better(self):
-        plan = TrainingPlan(1e-12, 1, 1.0, 8, max_epochs=50, patience=3)
-        _, history = run(plan)
+        epochs = itertools.count()
+
+        def rising(_model, _batch):
+            return torch.tensor(float(next(epochs)))
+
+        plan = replace(PLAN, max_epochs=50, patience=3)
+        _, history = run(plan, validation_loss=rising)
         assert history.stopped == "patience"
-        assert len(history.epochs) - 1 - history.best.number == 3
+        assert history.best.number == 0
+        assert len(history.epochs) == 1 + 3 + 1  # the best, three borne, one too many
+
+    def test_equal_losses_count_as_better(self):
+        plan = replace(PLAN, max_epochs=9, patience=3)
+        _, history = run(plan, validation_loss=lambda _model, _batch: torch.tensor(1.0))
+        assert history.stopped == "max_epochs"
+        assert history.best.number == 8
 
     def test_the_best_weights_are_restored(self):
         model, generator = fresh()
@@ -97,7 +117,7 @@ class TestLoop:
 
 class TestOneCycle:
     PLAN = OneCycle(learning_rate=0.3, batch_size=8, max_epochs=9)
-    ALL = TimeSplit(train=(0, 40), validation=(40, 40))
+    ALL = all_to_train(40)
 
     def run(self, **options):
         model, generator = fresh()
@@ -261,9 +281,25 @@ class TestSplit:
     @pytest.mark.parametrize(("n_windows", "share"), [(985, 0.1), (3985, 0.01), (200, 0.2)])
     def test_training_shares_no_slot_with_validation(self, n_windows, share):
         split = split_by_time(n_windows, 16, share)
-        assert split.train[1] - 1 + 15 < split.validation[0]
-        assert split.validation[1] == n_windows
+        assert split.train[-1] + 15 < split.validation[0]
+        assert split.validation[-1] == n_windows - 1
 
     def test_short_series_keep_enough_to_train(self):
         split = split_by_time(19, 32, 0.01)
-        assert split == TimeSplit(train=(0, 18), validation=(18, 19))
+        assert split.train.tolist() == list(range(18))
+        assert split.validation.tolist() == [18]
+
+    @pytest.mark.parametrize(
+        ("n_windows", "share", "n_validation"), [(985, 0.1, 98), (199, 0.01, 1), (69, 0.01, 0)]
+    )
+    def test_a_random_share_is_cut_down_to_whole_windows(self, n_windows, share, n_validation):
+        split = split_at_random(n_windows, share)
+        assert len(split.validation) == n_validation
+        assert sorted([*split.train, *split.validation]) == list(range(n_windows))
+        again = split_at_random(n_windows, share)
+        assert split.validation.tolist() == again.validation.tolist()
+
+    def test_a_random_share_is_spread_over_time(self):
+        validation = split_at_random(1000, 0.1).validation
+        assert validation[0] < 100
+        assert validation[-1] > 900

@@ -12,15 +12,21 @@ from torch import Tensor
 from causalformer.config import Settings
 from causalformer.data import SeriesTable, check_usable
 from causalformer.data.scaling import Scaling, fit_scaling
-from causalformer.data.windows import sliding_windows, slots_with_past, split_by_time
+from causalformer.data.windows import (
+    Split,
+    sliding_windows,
+    slots_with_past,
+    split_at_random,
+    split_by_time,
+)
 from causalformer.detect.clustering import check_clusters, select_by_clusters
 from causalformer.devices import fast_small_steps
 from causalformer.errors import DataError
-from causalformer.explain.scores import causal_scores
+from causalformer.explain.scores import causal_scores, main_lag
 from causalformer.graph import CausalGraph, Edge
 from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.model import CausalityAwareTransformer
-from causalformer.model.loss import penalised_loss
+from causalformer.model.loss import penalised_loss, prediction_error
 from causalformer.model_files import StoredModel
 from causalformer.training import CheckpointFile, Epoch, History, TrainingPlan, train
 
@@ -95,6 +101,16 @@ class PaperFit:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """A network that has learned to predict, and the windows it is read on."""
+
+    scaling: Scaling
+    windows: Tensor
+    model: CausalityAwareTransformer
+    history: History
+
+
 def fit_paper(
     table: SeriesTable,
     settings: Settings,
@@ -108,49 +124,90 @@ def fit_paper(
 ) -> PaperFit:
     """Train the causality-aware transformer and read its graph."""
     check_usable(table, min_slots=settings.window + 1, option="window", missing_ok=True)
-    known = knowledge.resolve(table.names, settings.window)
+    known = knowledge.resolve(table.names, settings.window - 1)
     check_clusters(settings.n_clusters, table.n_series)
-    scaling = fit_scaling(table.values, settings.scaling, settings.zoom_low, settings.zoom_high)
     with fast_small_steps(device, table.n_series):
-        windows, _ = _windows(table, scaling, settings, device, least=2)
-        generator = torch.Generator().manual_seed(random_state)
-        level = float(windows.mean())
-        model = CausalityAwareTransformer(table.n_series, settings, generator, level).to(device)
-        history = train(
-            model,
-            windows,
-            split_by_time(len(windows), settings.window, settings.validation_share),
-            lambda net, x: penalised_loss(net, x, settings.l1_kernel, settings.l1_mask),
-            TrainingPlan.from_settings(settings),
-            generator,
-            on_epoch=on_epoch,
+        trained = train_network(
+            table,
+            settings,
+            random_state=random_state,
+            device=device,
             checkpoint=checkpoint,
+            on_epoch=on_epoch,
         )
-        scores = causal_scores(model, windows, settings)
+        return read_network(
+            trained, table.names, settings, known, random_state=random_state, metadata=metadata
+        )
+
+
+def train_network(
+    table: SeriesTable,
+    settings: Settings,
+    *,
+    random_state: int,
+    device: torch.device,
+    checkpoint: CheckpointFile | None = None,
+    on_epoch: Callable[[Epoch], object] | None = None,
+) -> TrainedNetwork:
+    """Scale, cut into windows, and train to predict."""
+    scaling = fit_scaling(table.values, settings.scaling)
+    windows, _ = _windows(table, scaling, settings, device, least=2)
+    generator = torch.Generator().manual_seed(random_state)
+    model = CausalityAwareTransformer(table.n_series, settings, generator).to(device)
+    history = train(
+        model,
+        windows,
+        _split(len(windows), settings),
+        lambda net, x: penalised_loss(net, x, settings.l1_kernel, settings.l1_mask),
+        TrainingPlan.from_settings(settings),
+        generator,
+        validation_loss=prediction_error,
+        on_epoch=on_epoch,
+        checkpoint=checkpoint,
+    )
+    return TrainedNetwork(scaling, windows, model, history)
+
+
+def read_network(
+    trained: TrainedNetwork,
+    names: tuple[str, ...],
+    settings: Settings,
+    known: KnownGraph,
+    *,
+    random_state: int,
+    metadata: Mapping[str, Any],
+) -> PaperFit:
+    """Decompose the network's predictions, cluster the scores, and read the lags."""
+    scores = causal_scores(trained.model, trained.windows, settings)
     chosen = select_by_clusters(
         scores.pair, settings.n_clusters, settings.top_clusters, random_state % _SEEDS_OF_KMEANS
     )
-    main_lag = _allowed_lag(scores.lag, known)
+    required = known.required_lags.any(axis=-1, keepdims=True)
+    lag = main_lag(scores.lag, np.where(required, known.required_lags, known.allowed))
     found = CausalGraph.from_arrays(
-        table.names,
-        chosen & known.allowed.any(axis=-1) | known.required,
-        main_lag,
-        scores.pair,
+        names, chosen & known.allowed.any(axis=-1) | known.required, lag, scores.pair
     )
     further = tuple(
-        Edge(table.names[j], table.names[i], int(lag), scores.pair[j, i])
-        for j, i, lag in np.argwhere(known.required_lags)
-        if lag != main_lag[j, i]
+        Edge(names[j], names[i], int(k), scores.pair[j, i])
+        for j, i, k in np.argwhere(known.required_lags)
+        if k != lag[j, i]
     )
-    graph = CausalGraph(table.names, (*found, *further), metadata)
-    return PaperFit(settings, table.names, scaling, model, history, graph, scores.pair, scores.lag)
+    return PaperFit(
+        settings=settings,
+        names=names,
+        scaling=trained.scaling,
+        model=trained.model,
+        history=trained.history,
+        graph=CausalGraph(names, (*found, *further), metadata),
+        scores=scores.pair,
+        lag_scores=scores.lag,
+    )
 
 
-def _allowed_lag(lag_scores: FloatArray, known: KnownGraph) -> NDArray[np.int64]:
-    """Take the lag with the highest score among those that are required, else allowed."""
-    required = known.required_lags.any(axis=-1, keepdims=True)
-    usable = np.where(required, known.required_lags, known.allowed)
-    return np.asarray(np.where(usable, lag_scores, -np.inf).argmax(axis=-1))
+def _split(n_windows: int, settings: Settings) -> Split:
+    if settings.validation == "random":
+        return split_at_random(n_windows, settings.validation_share)
+    return split_by_time(n_windows, settings.window, settings.validation_share)
 
 
 def _windows(

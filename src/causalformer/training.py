@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from causalformer.checkpoint import TrainingState, load_state, save_state
 from causalformer.config import Settings
-from causalformer.data.windows import TimeSplit
+from causalformer.data.windows import Split
 from causalformer.errors import SettingsError
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -35,7 +35,7 @@ class Plan(Protocol):
 
     @property
     def patience(self) -> int:
-        """Passes without a better loss after which to stop."""
+        """Passes in a row without a better loss that are borne; one more ends the training."""
 
     def rate_at(self, epoch: float) -> float:
         """Give the learning rate after so many epochs."""
@@ -210,11 +210,12 @@ class Adam(torch.optim.Adam):
 def train(
     model: Network,
     windows: Tensor,
-    split: TimeSplit,
+    split: Split,
     loss: Loss[Network],
     plan: Plan,
     generator: torch.Generator,
     *,
+    validation_loss: Loss[Network] | None = None,
     optimizer: torch.optim.Optimizer | None = None,
     most_per_epoch: int | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
@@ -230,7 +231,7 @@ def train(
         Changed in place; on return it holds the weights of the best validation loss.
     windows : Tensor
         Samples along the first axis, in time order; a view is fine.
-    split : TimeSplit
+    split : Split
         Which of them train and which validate; with none to validate, the last weights are kept.
     loss : callable
         ``loss(model, batch) -> scalar``.
@@ -238,6 +239,8 @@ def train(
         Learning rate, batch size, epochs, patience.
     generator : torch.Generator
         Order of the batches; on the CPU.
+    validation_loss : callable, optional
+        What decides which weights are the best, if it is not `loss`; of equal ones the last.
     optimizer : torch.optim.Optimizer, optional
         What takes the steps; Adam (AMSGrad) unless given. The plan sets the rate of all its
         groups, in a group with ``rate_scale`` times that.
@@ -259,29 +262,30 @@ def train(
     state = _begin(model, optimizer, generator, checkpoint)
     save_at = time.monotonic()
     stopped: StopReason = "max_epochs"
-    validation = windows[slice(*split.validation)]
+    training, validating = (torch.from_numpy(part) for part in (split.train, split.validation))
+    validation = windows[validating.to(windows.device)]
     try:
         for number in range(len(state.epochs), plan.max_epochs):
             started = time.monotonic()
-            order = torch.randperm(split.train[1] - split.train[0], generator=generator)
-            order = split.train[0] + order[:most_per_epoch]
+            order = training[torch.randperm(len(training), generator=generator)[:most_per_epoch]]
             train_loss = _one_epoch(model, optimizer, windows, order, loss, plan, number)
             if len(validation):
-                validation_loss = _mean_loss(model, validation, loss, plan.batch_size)
-                is_best = validation_loss < state.best_loss
+                judged = validation_loss or loss
+                held_out = _mean_loss(model, validation, judged, plan.batch_size)
+                is_best = held_out <= state.best_loss and math.isfinite(held_out)
             else:
-                validation_loss, is_best = train_loss, math.isfinite(train_loss)
+                held_out, is_best = train_loss, math.isfinite(train_loss)
             if is_best:
-                state.keep_best(model, validation_loss)
+                state.keep_best(model, held_out)
             seconds = time.monotonic() - started
-            epoch = Epoch(number, train_loss, validation_loss, seconds, is_best)
+            epoch = Epoch(number, train_loss, held_out, seconds, is_best)
             state.epochs.append(asdict(epoch))
             if on_epoch:
                 on_epoch(epoch)
-            if not (validation_loss < float("inf")):
+            if not math.isfinite(held_out):
                 stopped = "diverged"
                 break
-            if number - state.best_epoch >= plan.patience:
+            if number - state.best_epoch > plan.patience:
                 stopped = "patience"
                 break
             if checkpoint and time.monotonic() >= save_at:

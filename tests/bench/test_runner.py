@@ -14,7 +14,7 @@ from causalformer.config import PRESETS
 from causalformer.datasets import make_structure
 from causalformer.errors import DataError, FileFormatError, OutputError, SettingsError
 
-TINY = {"max_epochs": 1, "window": 4, "d_model": 4, "d_qk": 4, "d_ffn": 4, "n_heads": 1}
+TINY = {"max_epochs": 1, "window": 4, "d_model": 4, "d_ffn": 4, "n_heads": 1}
 
 
 @pytest.fixture(scope="module")

@@ -15,21 +15,25 @@ def attention(model, x):
     block = model.attention
     w = {k: v.detach().numpy() for k, v in block.state_dict().items()}
     n_heads, n, _ = w["mask"].shape
-    embedded = x @ w["form.embedding.weight"].T + w["form.embedding.bias"]
-    query = embedded @ w["form.query.weight"].T + w["form.query.bias"]
-    key = embedded @ w["form.key.weight"].T + w["form.key.bias"]
-    d_qk = query.shape[1] // n_heads
-    temperature = 1 / (block.scale * math.sqrt(d_qk))
+    embedded = x @ w["embedding.weight"].T + w["embedding.bias"]
+    if block.embedding_norm is not None:
+        embedded = np.stack([layer_norm(row, block.embedding_norm) for row in embedded])
+    query = embedded @ w["query.weight"].T + w["query.bias"]
+    key = embedded @ w["key.weight"].T + w["key.bias"]
+    d_head = query.shape[1] // n_heads
+    root = math.sqrt(x.shape[1] * d_head)
+    temperature = 1 / (block.scale * root)
     result = np.zeros((n_heads, n, n))
     for h in range(n_heads):
-        part = slice(h * d_qk, (h + 1) * d_qk)
+        part = slice(h * d_head, (h + 1) * d_head)
         for effect in range(n):
             logits = np.array(
                 [
                     query[effect, part]
                     @ key[cause, part]
-                    / (temperature * math.sqrt(d_qk))
+                    / root
                     * w["mask"][h, cause, effect]
+                    / temperature
                     for cause in range(n)
                 ]
             )
@@ -78,12 +82,12 @@ def predict(model, x):
     )
     ffn = {k: v.detach().numpy() for k, v in model.feed_forward.state_dict().items()}
     for effect in range(len(result)):
-        if hasattr(model.attention_norm, "eps"):
+        if model.attention_norm is not None:
             result[effect] = layer_norm(result[effect], model.attention_norm)
         for t in range(x.shape[1]):
             hidden = ffn["inner.weight"][:, 0] * result[effect, t] + ffn["inner.bias"]
             hidden = np.where(hidden > 0, hidden, 0.01 * hidden)
             result[effect, t] = ffn["outer.weight"][0] @ hidden + ffn["outer.bias"][0]
-        if hasattr(model.feed_forward_norm, "eps"):
+        if model.feed_forward_norm is not None:
             result[effect] = layer_norm(result[effect], model.feed_forward_norm)
     return result * model.output.weight.item() + model.output.bias.item()

@@ -6,26 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causalformer.model import CausalityAwareTransformer
-from causalformer.model.attention import attend
+from causalformer.model.attention import attend, attend_per_head
 from causalformer.model.convolution import convolve
 from causalformer.model.feed_forward import FeedForward
 from causalformer.model.loss import penalised_loss, prediction_error
 from small_models import SMALL, make_model, make_windows
 
+NORMALISATIONS = ["none", "published"]
+
 
 @pytest.mark.usefixtures("double")
 class TestAgainstTheEquations:
-    def test_attention_equals_the_paper_written_with_loops(self):
-        model, x = make_model(), make_windows()
+    @pytest.mark.parametrize("normalisation", NORMALISATIONS)
+    def test_attention_equals_the_paper_written_with_loops(self, normalisation):
+        model, x = make_model(normalisation=normalisation), make_windows()
         expected = np.stack([reference.attention(model, window.numpy()) for window in x])
         np.testing.assert_allclose(model.attention(x).detach().numpy(), expected, atol=1e-12)
 
-    def test_folding_the_projections_keeps_the_attention(self):
-        model, x = make_model(), make_windows()
-        separate = model.attention(x)
-        model.attention.fold()
-        torch.testing.assert_close(model.attention(x), separate)
-        assert {name for name, _ in model.attention.named_parameters()} == {"mask", "form.weight"}
+    def test_a_flat_embedding_has_no_spread_to_divide_by(self):
+        model, x = make_model(normalisation="published"), make_windows()
+        with torch.no_grad():
+            model.attention.embedding.weight.zero_()
+            model.attention.embedding.bias.fill_(3.0)
+        expected = np.stack([reference.attention(model, window.numpy()) for window in x])
+        np.testing.assert_allclose(model.attention(x).detach().numpy(), expected, atol=1e-12)
 
     def test_attention_of_an_effect_sums_to_one_over_its_causes(self):
         weights = make_model().attention(make_windows())
@@ -53,16 +57,14 @@ class TestAgainstTheEquations:
         fast = attend(weights, model.kernel, model.head_weight, x)
         torch.testing.assert_close(fast, literal)
 
-    def test_a_kernel_per_sample_gives_the_same_as_a_shared_one(self):
+    def test_heads_apart_mix_to_the_same(self):
         model, x = make_model(), make_windows()
         weights = model.attention(x)
-        copies = model.kernel.expand(len(x), *model.kernel.shape)
-        torch.testing.assert_close(
-            attend(weights, copies, model.head_weight, x),
-            attend(weights, model.kernel, model.head_weight, x),
-        )
+        apart = attend_per_head(weights, model.kernel, x)
+        mixed = torch.einsum("h,bhit->bit", model.head_weight, apart)
+        torch.testing.assert_close(mixed, attend(weights, model.kernel, model.head_weight, x))
 
-    @pytest.mark.parametrize("normalisation", ["none", "time"])
+    @pytest.mark.parametrize("normalisation", NORMALISATIONS)
     def test_prediction_equals_the_paper_written_with_loops(self, normalisation):
         model, x = make_model(normalisation=normalisation), make_windows()
         expected = np.stack([reference.predict(model, window.numpy()) for window in x])
@@ -134,6 +136,25 @@ class TestTemporalPriority:
         # nor the present of the series itself: its own term is shifted by one slot
         assert torch.equal(before[:, series, slot], after[:, series, slot])
 
+    def test_the_published_norms_over_time_break_it(self):
+        model, x = make_model(normalisation="published"), make_windows()
+        changed = x.clone()
+        changed[:, 0, 4] += 1.0
+        with torch.no_grad():
+            weights = model.attention(x)
+            before, after = (
+                model.predict_from(attend(weights, model.kernel, model.head_weight, window))
+                for window in (x, changed)
+            )
+        assert not torch.equal(before[:, 1, :4], after[:, 1, :4])
+
+    def test_queries_and_keys_of_the_whole_window_break_it(self):
+        model, x = make_model(), make_windows()
+        changed = x.clone()
+        changed[:, 0, 4] += 1.0
+        with torch.no_grad():
+            assert not torch.equal(model(x)[:, 1, :4], model(changed)[:, 1, :4])
+
     def test_other_series_do_see_the_present(self):
         model, x = make_model(), make_windows()
         changed = x.clone()
@@ -164,48 +185,71 @@ class TestInitialisation:
             CausalityAwareTransformer(3, SMALL, torch.Generator().manual_seed(seed))
             for seed in (1, 2)
         )
-        assert not torch.equal(
-            first.attention.form.query.weight, second.attention.form.query.weight
+        assert not torch.equal(first.attention.query.weight, second.attention.query.weight)
+
+    def test_weights_have_the_variances_of_the_published_runs(self):
+        settings = SMALL.model_copy(
+            update={"window": 100, "d_model": 300, "d_ffn": 4000, "n_heads": 4000}
         )
+        drawn = CausalityAwareTransformer(1, settings, torch.Generator().manual_seed(0))
+        expected = {
+            drawn.attention.embedding.weight: 2 / (100 + 300),
+            drawn.attention.query.weight: 2 / (300 + 300),
+            drawn.attention.key.weight: 2 / (300 + 300),
+            drawn.feed_forward.inner.weight: 2 / (1 + 4000),
+            drawn.feed_forward.outer.weight: 2 / (4000 + 1),
+            drawn.head_weight: 2 / (2 * 300),
+        }
+        for weight, variance in expected.items():
+            assert weight.var().item() == pytest.approx(variance, rel=0.1)
+            assert weight.abs().max() > 2.5 * variance**0.5  # normal, not uniform
 
-    def test_he_initialisation_keeps_the_variance_of_its_rule(self):
-        settings = SMALL.model_copy(update={"d_model": 400, "d_qk": 200})
-        weight = CausalityAwareTransformer(3, settings).attention.form.query.weight
-        assert weight.var().item() == pytest.approx(1 / (3 * 400), rel=0.05)
-        assert weight.abs().max().item() <= 1 / 400**0.5
+    def test_the_output_layer_has_the_variance_of_the_published_runs(self):
+        generator = torch.Generator().manual_seed(0)
+        settings = SMALL.model_copy(update={"d_model": 48})
+        weights = [
+            CausalityAwareTransformer(2, settings, generator).output.weight.item()
+            for _ in range(400)
+        ]
+        assert np.var(weights) == pytest.approx(2 / 49, rel=0.2)
 
-    def test_folded_weights_start_as_the_product_of_the_separate_ones(self):
-        x = make_windows()
-        folded, separate = (
-            CausalityAwareTransformer(
-                3,
-                SMALL.model_copy(update={"projections": projections}),
-                torch.Generator().manual_seed(7),
-            )
-            for projections in ("folded", "separate")
+    def test_biases_are_uniform_within_one_over_the_root_of_the_inputs(self):
+        settings = SMALL.model_copy(update={"d_model": 400})
+        bias = CausalityAwareTransformer(3, settings).attention.query.bias
+        assert bias.abs().max().item() <= 1 / 400**0.5
+        assert bias.var().item() == pytest.approx(1 / (3 * 400), rel=0.2)
+
+    def test_norms_start_as_the_identity(self):
+        model = CausalityAwareTransformer(
+            3, SMALL.model_copy(update={"normalisation": "published"})
         )
-        torch.testing.assert_close(folded(x), separate(x))
-
-    def test_the_untrained_network_predicts_the_level_of_a_flat_window(self):
-        model = CausalityAwareTransformer(3, SMALL, level=0.75)
-        prediction = model(torch.full((1, 3, 5), 0.75))
-        torch.testing.assert_close(prediction[..., 1:], torch.full((1, 3, 4), 0.75))
+        for norm in (
+            model.attention.embedding_norm,
+            model.attention_norm,
+            model.feed_forward_norm,
+        ):
+            assert (norm.weight == 1).all()
+            assert (norm.bias == 0).all()
 
 
 class TestLoss:
-    def test_the_first_slot_does_not_count(self):
-        observed, predicted = make_windows(), make_windows(seed=2)
-        elsewhere = predicted.clone()
-        elsewhere[..., 0] += 100
-        assert prediction_error(elsewhere, observed) == prediction_error(predicted, observed)
+    def test_the_error_is_the_mean_over_all_slots_but_the_first(self):
+        model, x = make_model(), make_windows()
+        expected = (model(x) - x)[..., 1:].square().mean()
+        torch.testing.assert_close(prediction_error(model, x), expected)
+        with torch.no_grad():
+            model.output.weight.zero_()
+            model.output.bias.zero_()
+        first = torch.zeros_like(x)
+        first[..., 0] = 7.0
+        assert prediction_error(model, first) == 0
 
-    def test_error_is_divided_by_series_and_slots(self):
-        observed = torch.zeros(2, 3, 5)
-        predicted = torch.ones(2, 3, 5)
-        assert prediction_error(predicted, observed).item() == pytest.approx(4 / 5)
-
-    def test_penalties_are_means_over_pairs_of_the_norm_over_taps(self):
+    def test_the_penalty_on_kernels_is_the_mean_over_pairs_of_the_norm_over_taps(self):
         model, x = CausalityAwareTransformer(3, SMALL), make_windows()
         plain = penalised_loss(model, x, 0.0, 0.0)
         assert (penalised_loss(model, x, 1.0, 0.0) - plain).item() == pytest.approx(5, rel=1e-5)
-        assert (penalised_loss(model, x, 0.0, 1.0) - plain).item() == pytest.approx(1, rel=1e-5)
+
+    def test_the_penalty_on_the_mask_is_summed_over_the_causes_before_the_mean(self):
+        model, x = CausalityAwareTransformer(3, SMALL), make_windows()
+        plain = penalised_loss(model, x, 0.0, 0.0)
+        assert (penalised_loss(model, x, 0.0, 1.0) - plain).item() == pytest.approx(3, rel=1e-5)

@@ -15,7 +15,7 @@ from causalformer.graph import CausalGraph, Edge
 from causalformer.plot.training import linear_r2
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-TINY = {"max_epochs": 2, "window": 4, "d_model": 8, "d_qk": 8, "d_ffn": 32, "n_heads": 2}
+TINY = {"max_epochs": 2, "window": 4, "d_model": 8, "d_ffn": 32, "n_heads": 2}
 
 
 @pytest.fixture(scope="module")

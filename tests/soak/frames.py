@@ -12,7 +12,7 @@ from causalformer import CausalFormer
 from causalformer.graph import CausalGraph
 from soak.fuzz import TINY, Reader
 
-PAPER = {"window": 4, "d_model": 4, "d_qk": 4, "d_ffn": 4, "n_heads": 1, "max_epochs": 2}
+PAPER = {"window": 4, "d_model": 4, "d_ffn": 4, "n_heads": 1, "max_epochs": 2}
 DTYPES = ("f8", "f4", "f2", "i8", "i1", "u2", "bool", "Int64", "Float64", "object", "str")
 KINDS = ("noise", "walk", "trend", "steps", "constant", "copy", "spikes", "few values")
 

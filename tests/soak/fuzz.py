@@ -260,7 +260,7 @@ def _knowledge_readers() -> list[Reader]:
 
 def _model_readers(folder: Path) -> list[Reader]:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
-    paper = {"window": 3, "d_model": 2, "d_qk": 2, "d_ffn": 2, "n_heads": 1, "max_epochs": 2}
+    paper = {"window": 3, "d_model": 2, "d_ffn": 2, "n_heads": 1, "max_epochs": 2}
     found = []
     for model in (
         CausalFormer(max_lag=2, settings=TINY),

@@ -12,7 +12,7 @@ METHODS = {
     "default": ["--set", "max_epochs=40", "--set", "n_channels=8"],
     "paper-fmri": [
         *("--preset", "paper-fmri", "--set", "max_epochs=20", "--set", "patience=100"),
-        *("--set", "window=8", "--set", "d_model=16", "--set", "d_qk=16", "--set", "d_ffn=32"),
+        *("--set", "window=8", "--set", "d_model=16", "--set", "d_ffn=32"),
     ],
 }
 IDENTICAL = ("graph.json", "edges.csv", "graph.graphml", "graph.dot", "graph.png", "scores.csv")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
 from causalformer.baselines.contract import Baseline, Findings, FloatArray, at_least
-from causalformer.data.windows import TimeSplit, slots_with_past
+from causalformer.data.windows import all_to_train, slots_with_past
 from causalformer.errors import SettingsError
 from causalformer.training import Epoch, FixedSteps, train
 
@@ -148,7 +148,7 @@ class CUTS(Baseline):
         train(
             model,
             slots,
-            TimeSplit((0, n_samples), (n_samples, n_samples)),
+            all_to_train(n_samples),
             lesson,
             FixedSteps(rate, _BATCH, n_epochs, last_rate=rate / 10),
             generator,

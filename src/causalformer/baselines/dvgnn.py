@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from causalformer.baselines.contract import Baseline, Findings, FloatArray, at_least, windows_of
-from causalformer.data.windows import TimeSplit
+from causalformer.data.windows import all_to_train
 from causalformer.detect.clustering import select_by_clusters
 from causalformer.errors import SettingsError
 from causalformer.training import FixedSteps, train
@@ -90,7 +90,7 @@ class DVGNN(Baseline):
         train(
             model,
             windows,
-            TimeSplit((0, n_samples), (n_samples, n_samples)),
+            all_to_train(n_samples),
             _loss,
             FixedSteps(self.learning_rate, _BATCH, self.n_epochs),
             generator,

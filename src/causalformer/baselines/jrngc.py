@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from causalformer.baselines.contract import Baseline, Findings, FloatArray, at_least, windows_of
-from causalformer.data.windows import TimeSplit
+from causalformer.data.windows import all_to_train
 from causalformer.training import FixedSteps, train
 
 _BATCH: Final = 128
@@ -121,7 +121,7 @@ class JRNGC(Baseline):
 
         n_epochs = ceil(self.n_steps / ceil(n / _BATCH))
         plan = FixedSteps(0.01, _BATCH, n_epochs, last_rate=0.0005)
-        train(model, windows, TimeSplit((0, n), (n, n)), loss, plan, generator)
+        train(model, windows, all_to_train(n), loss, plan, generator)
         with torch.no_grad():
             parts = windows[:, :, :-1].split(_BATCH)
             total = sum(model.with_jacobian(part)[1].abs().sum(0) for part in parts)

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from causalformer.data.windows import TimeSplit
+from causalformer.data.windows import all_to_train
 from causalformer.training import FixedSteps, train
 
 Weights = Float[Tensor, "effect hidden cause lag"]
@@ -167,7 +167,7 @@ class SparseFit:
         train(
             model,
             windows,
-            TimeSplit((0, len(windows)), (len(windows), len(windows))),
+            all_to_train(len(windows)),
             self._loss,
             FixedSteps(self.rate, len(windows), n_steps),
             self.generator,

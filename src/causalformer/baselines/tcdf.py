@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, prelu
 
 from causalformer.baselines.contract import Baseline, Findings, FloatArray, at_least, windows_of
-from causalformer.data.windows import TimeSplit
+from causalformer.data.windows import all_to_train
 from causalformer.errors import SettingsError
 from causalformer.training import FixedSteps, train
 
@@ -123,7 +123,7 @@ class TCDF(Baseline):
         with torch.no_grad():
             first = networks.losses(windows)
         adam = torch.optim.Adam(networks.parameters(), lr=self.learning_rate, fused=True)
-        everything = TimeSplit((0, n_samples), (n_samples, n_samples))
+        everything = all_to_train(n_samples)
         train(networks, windows, everything, _total_loss, plan, generator, optimizer=adam)
 
         rng = np.random.default_rng(self.random_state)

@@ -14,10 +14,15 @@ from causalformer.bench.ablations import (
     BY_RELEVANCE,
     DEFAULT_ABLATIONS,
     PAPER_ABLATIONS,
+    PAPER_READINGS,
     ByRelevance,
+    PaperVariant,
+    training_settings,
 )
 from causalformer.config import DEFAULT, PRESETS, resolve_settings
 from causalformer.errors import SettingsError
+
+_PAPER_VARIANTS: Final = {**PAPER_ABLATIONS, **PAPER_READINGS}
 
 REFERENCES: Final = ("self-loops", "var")
 """Methods that are part of every benchmark: no figure means anything without them."""
@@ -96,10 +101,17 @@ class Method:
         plain = self.preset is None or self.name == BY_RELEVANCE
         return self.name if plain else "causalformer"
 
+    @property
+    def training(self) -> str:
+        """What is trained: jobs that share it on one file, with one seed, share the network."""
+        return training_settings(self.settings) if self.name in _PAPER_VARIANTS else self.name
+
     def build(self, seed: int | None) -> Any:
         """Make an estimator that has not been fitted."""
         if self.name == BY_RELEVANCE:
             return ByRelevance(dict(self.settings), seed or 0)
+        if self.name in _PAPER_VARIANTS:
+            return PaperVariant(dict(self.settings), seed or 0)
         if self.preset is not None:
             from causalformer.estimator import CausalFormer
 
@@ -155,8 +167,8 @@ def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = Non
     """
     if name in METHODS:
         return Method(name, _baseline(name)().get_params())
-    if name in PAPER_ABLATIONS:
-        changed = {**(overrides or {}), **PAPER_ABLATIONS[name]}
+    if name in _PAPER_VARIANTS:
+        changed = {**(overrides or {}), **_PAPER_VARIANTS[name]}
         return replace(method_for(PAPER, folder, changed), name=name)
     if name in (DEFAULT, BY_RELEVANCE, *DEFAULT_ABLATIONS):
         from causalformer.default import DefaultOptions

@@ -285,8 +285,16 @@ def _run_all(jobs: list[Job], n_jobs: int) -> Iterator[Done]:
     """Yield what every job gave as it comes, not in order."""
     from joblib import Parallel, delayed
 
+    groups: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:  # those that share a training go to one process, one after another
+        groups.setdefault((job.folder, job.readings, job.seed, job.method.training), []).append(job)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    yield from parallel(delayed(run_job)(job) for job in jobs)
+    for group in parallel(delayed(_run_group)(group) for group in groups.values()):
+        yield from group
+
+
+def _run_group(jobs: list[Job]) -> list[Done]:
+    return [run_job(job) for job in jobs]
 
 
 def _measure(job: Job) -> tuple[list[dict[str, object]], str]:

@@ -9,7 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from causalformer.bench.ablations import BY_RELEVANCE, DEFAULT_ABLATIONS, PAPER_ABLATIONS
+from causalformer.bench.ablations import (
+    BY_RELEVANCE,
+    DEFAULT_ABLATIONS,
+    PAPER_ABLATIONS,
+    PAPER_READINGS,
+)
 from causalformer.bench.drawn import Drawn, DrawnFile, with_holes
 from causalformer.bench.methods import COMPARED, PAPER
 from causalformer.bench.runner import BenchPlan
@@ -56,7 +61,7 @@ def paper_suite(data: str | Path | None, methods: Sequence[str], *, quick: bool)
     parts = (DEFAULT, *DEFAULT_ABLATIONS, BY_RELEVANCE)
     return [
         whole,
-        replace(whole, folders=folders[-1:], methods=(PAPER, *PAPER_ABLATIONS)),
+        replace(whole, folders=folders[-1:], methods=(PAPER, *PAPER_ABLATIONS, *PAPER_READINGS)),
         replace(whole, methods=parts, max_files=1 if quick else PARTS_FILES),
     ]
 

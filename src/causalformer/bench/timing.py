@@ -31,7 +31,7 @@ def warm_up() -> None:
     from causalformer.baselines import VarGranger
     from causalformer.estimator import CausalFormer
 
-    tiny = {"window": 4, "d_model": 2, "d_qk": 2, "d_ffn": 2, "n_heads": 1, "max_epochs": 1}
+    tiny = {"window": 4, "d_model": 2, "d_ffn": 2, "n_heads": 1, "max_epochs": 1}
     noise = np.random.default_rng(0).standard_normal((64, 2))
     CausalFormer("paper-fmri", settings=tiny, device="cpu").fit(noise)
     VarGranger().fit(noise)

@@ -49,15 +49,40 @@ def slots_with_past(segments: Sequence[slice], n_past: int) -> NDArray[np.int64]
     return np.concatenate([part for part in parts if len(part)] or [np.arange(0)])
 
 
-@dataclass(frozen=True)
-class TimeSplit:
-    """Which windows train and which validate: two ranges ``[start, stop)`` in time order."""
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which samples train and which validate."""
 
-    train: tuple[int, int]
-    validation: tuple[int, int]
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
 
 
-def split_by_time(n_windows: int, window: int, validation_share: float) -> TimeSplit:
+def all_to_train(n_samples: int) -> Split:
+    """Keep no sample for validation."""
+    return Split(np.arange(n_samples), np.arange(0))
+
+
+def split_at_random(n_windows: int, validation_share: float) -> Split:
+    """Keep a random share of the windows for validation, as the published runs did.
+
+    Neighbouring windows overlap, so nearly every slot of a validation window has been trained on:
+    the validation loss is not one of unseen data. The permutation is fixed, whatever the seed of
+    the training. If the share is less than one window there is no validation.
+
+    Examples
+    --------
+    >>> split = split_at_random(1000, 0.01)
+    >>> len(split.train), len(split.validation)
+    (990, 10)
+    >>> len(split_at_random(99, 0.01).validation)
+    0
+    """
+    order = np.random.default_rng(0).permutation(n_windows)
+    n_validation = int(n_windows * validation_share)
+    return Split(np.sort(order[n_validation:]), np.sort(order[:n_validation]))
+
+
+def split_by_time(n_windows: int, window: int, validation_share: float) -> Split:
     """Keep the last windows for validation.
 
     Training windows that share slots with the validation block are left out when at least half
@@ -66,11 +91,12 @@ def split_by_time(n_windows: int, window: int, validation_share: float) -> TimeS
 
     Examples
     --------
-    >>> split_by_time(1000, 16, 0.1)
-    TimeSplit(train=(0, 885), validation=(900, 1000))
+    >>> split = split_by_time(1000, 16, 0.1)
+    >>> split.train[[0, -1]], split.validation[[0, -1]]
+    (array([  0, 884]), array([900, 999]))
     """
     n_validation = max(1, round(n_windows * validation_share))
     start = n_windows - n_validation
     without_overlap = start - (window - 1)
     train_stop = without_overlap if without_overlap >= n_windows // 2 else start
-    return TimeSplit(train=(0, train_stop), validation=(start, n_windows))
+    return Split(np.arange(train_stop), np.arange(start, n_windows))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer.config import DetectorSettings
-from causalformer.data.windows import TimeSplit
+from causalformer.data.windows import all_to_train
 from causalformer.detect.evidence import cauchy_combination, edge_doubt, edge_q, normal_p
 from causalformer.detect.few_terms import sparse_tests
 from causalformer.detect.lags import single_lag_errors
@@ -154,7 +154,7 @@ def train_network(
         return train(
             model,
             torch.arange(len(samples), device=past.device),
-            TimeSplit(train=(0, len(samples)), validation=(len(samples), len(samples))),
+            all_to_train(len(samples)),
             loss,
             OneCycle(settings.learning_rate, batch_size, settings.max_epochs),
             generator,

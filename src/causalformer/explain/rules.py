@@ -15,14 +15,25 @@ from torch import Tensor
 
 Layer = Callable[..., Tensor]
 
+EPSILON = 1e-9
+"""Added to every denominator, as in the published runs."""
 
-def stabilise(f: Tensor, epsilon: float) -> Tensor:
-    """Keep a denominator away from zero: add ``epsilon`` in the direction of its sign."""
-    return f + epsilon * torch.where(f < 0, -1.0, 1.0).to(f.dtype)
+
+def quotient(relevance: Tensor, f: Tensor, epsilon: float = EPSILON) -> Tensor:
+    """Divide relevance by what a layer gave; where that is exactly zero, give zero.
+
+    The published runs add `epsilon` whatever the sign of the denominator.
+
+    Examples
+    --------
+    >>> quotient(torch.ones(3), torch.tensor([2.0, -2.0, 0.0]))
+    tensor([ 0.5000, -0.5000,  0.0000])
+    """
+    return torch.where(f == 0, torch.zeros_like(f), relevance / (f + epsilon))
 
 
 def redistribute(
-    layer: Layer, operands: tuple[Tensor, ...], relevance: Tensor, *, epsilon: float = 1e-9
+    layer: Layer, operands: tuple[Tensor, ...], relevance: Tensor, *, epsilon: float = EPSILON
 ) -> tuple[Tensor, ...]:
     """Pass the relevance of a layer's output on to its operands.
 
@@ -51,5 +62,5 @@ def redistribute(
     """
     with torch.no_grad():
         output, pull_back, *_ = torch.func.vjp(layer, *operands)
-        shares = pull_back(relevance / stabilise(output, epsilon))
+        shares = pull_back(quotient(relevance, output, epsilon))
         return tuple(operand * share for operand, share in zip(operands, shares, strict=True))

@@ -12,7 +12,7 @@ from causalformer.config import Settings
 from causalformer.explain.propagation import Attribution, gradients, relevance
 from causalformer.model.transformer import CausalityAwareTransformer
 
-_CHUNK_VALUES = 4_000_000  # kernel relevances held at once
+_CHUNK_VALUES = 4_000_000  # values of one layer held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,41 +35,55 @@ class CausalScores:
 def causal_scores(
     model: CausalityAwareTransformer, windows: Float[Tensor, "b n slot"], settings: Settings
 ) -> CausalScores:
-    """Average the scores of all windows; memory stays bounded however many there are."""
+    """Score all windows, in batches as in training; memory stays bounded however many there are.
+
+    As in the published runs, the score of the attention is that of single samples, averaged; that
+    of the kernels multiplies sums over a batch, and is averaged over batches.
+    """
     if not settings.interpretation:
         return _raw_weights(model, windows)
-    per_sample = model.kernel.numel()
-    n_at_once = max(1, min(settings.batch_size, _CHUNK_VALUES // per_sample))
     pair = torch.zeros(model.n_series, model.n_series, dtype=torch.float64)
     tap = torch.zeros(*pair.shape, model.window, dtype=torch.float64)
-    for x in windows.split(n_at_once):
-        score = _modulated(model, x, settings)
-        pair += score.attention.mean(1).sum(0).cpu().double()
-        tap += score.kernel.mean(1).sum(0).cpu().double()
-    return CausalScores((pair / len(windows)).numpy(), by_lag((tap / len(windows)).numpy()))
+    batches = windows.split(settings.batch_size)
+    for batch in batches:
+        of_attention, of_kernel = _batch_scores(model, batch, settings)
+        pair += of_attention.cpu().double()
+        tap += of_kernel.cpu().double()
+    return CausalScores((pair / len(windows)).numpy(), by_lag((tap / len(batches)).numpy()))
 
 
-def _modulated(model: CausalityAwareTransformer, x: Tensor, settings: Settings) -> Attribution:
-    """``(|∇f| ⊙ R)⁺`` per sample and head, or one factor alone in the ablations.
+def _batch_scores(
+    model: CausalityAwareTransformer, batch: Float[Tensor, "b n slot"], settings: Settings
+) -> tuple[Float[Tensor, "cause effect"], Float[Tensor, "cause effect tap"]]:
+    """Give the sum over samples of the attention's scores, and the kernels' score."""
+    kernel = model.kernel.detach()
+    per_sample = max(kernel.numel(), batch[0].numel() * settings.d_ffn)
+    shares, slopes = kernel.new_zeros(kernel.shape), kernel.new_zeros(kernel.shape)
+    pair = torch.zeros_like(kernel[0, ..., 0])
+    for x in batch.split(max(1, _CHUNK_VALUES // per_sample)):
+        share, slope = _attributions(model, x, settings)
+        pair += _modulated(share.attention, slope.attention, settings).mean(1).sum(0)
+        shares += share.kernel
+        slopes += slope.kernel
+    return pair, _modulated(shares, slopes, settings).mean(0)
 
-    DEVIATION: the positive part drops every cause that lowers its effect, whose relevance is
-    negative where predictions are positive. With ``relevance_sign="both"`` it is ``|∇f| ⊙ |R|``.
-    """
-    start = torch.ones_like(x)
-    if settings.explained_slots == "predicted":
-        start[..., 0] = 0.0
+
+def _attributions(
+    model: CausalityAwareTransformer, x: Tensor, settings: Settings
+) -> tuple[Attribution, Attribution]:
+    slope = gradients(model, x)
     if not settings.relevance:
-        slope = gradients(model, x, start=start)
-        return Attribution(slope.attention.abs(), slope.kernel.abs())
-    share = relevance(model, x, start=start, bias=settings.bias)
-    if settings.gradient:
-        slope = gradients(model, x, start=start)
-        share = Attribution(
-            slope.attention.abs() * share.attention, slope.kernel.abs() * share.kernel
-        )
-    if settings.relevance_sign == "both":
-        return Attribution(share.attention.abs(), share.kernel.abs())
-    return Attribution(share.attention.clamp(min=0), share.kernel.clamp(min=0))
+        return slope, slope
+    every_layer = settings.relevance_layers == "all"
+    share = relevance(model, x, bias=settings.relevance_bias, every_layer=every_layer)
+    return share, slope
+
+
+def _modulated(share: Tensor, slope: Tensor, settings: Settings) -> Tensor:
+    """``(|∇f| ⊙ R)⁺``, or one factor alone in the ablations."""
+    if not settings.relevance:
+        return slope.abs()
+    return (slope.abs() * share if settings.gradient else share).clamp(min=0)
 
 
 @torch.no_grad()
@@ -81,17 +95,31 @@ def _raw_weights(model: CausalityAwareTransformer, windows: Tensor) -> CausalSco
 
 
 def by_lag(tap: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Reorder taps (oldest first) to lags ``0 … T``; self terms sit one lag later.
+    """Reorder taps (oldest first) to lags ``0 … T-1``; self terms sit one lag later.
+
+    The oldest tap of a self term sees nothing within a window and has no lag.
 
     Examples
     --------
     >>> by_lag(np.array([[[1.0, 2.0]]]))  # one series: its taps have the lags 2 and 1
-    array([[[0., 2., 1.]]])
+    array([[[0., 2.]]])
     """
-    n_series, _, window = tap.shape
-    lag = np.zeros((n_series, n_series, window + 1))
-    lag[..., :-1] = tap[..., ::-1]
-    own = np.arange(n_series)
+    lag = tap[..., ::-1].copy()
+    own = np.arange(len(lag))
     lag[own, own, 1:] = lag[own, own, :-1].copy()
     lag[own, own, 0] = 0.0
     return lag
+
+
+def main_lag(lag_scores: NDArray[np.float64], usable: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Read the lag of every pair: that of the highest score; of equal ones the longest.
+
+    The published runs take the first maximum over the slots, oldest first.
+
+    Examples
+    --------
+    >>> main_lag(np.array([[[0.0, 3.0, 3.0]]]), np.ones((1, 1, 3), dtype=bool))
+    array([[2]])
+    """
+    longest_first = np.where(usable, lag_scores, -np.inf)[..., ::-1]
+    return np.asarray(lag_scores.shape[-1] - 1 - longest_first.argmax(axis=-1))

@@ -7,15 +7,14 @@ from causalformer.model.transformer import CausalityAwareTransformer
 
 
 def prediction_error(
-    predicted: Float[Tensor, "b n slot"], observed: Float[Tensor, "b n slot"]
+    model: CausalityAwareTransformer, x: Float[Tensor, "b n slot"]
 ) -> Float[Tensor, ""]:
-    """Mean squared error over all slots but the first, divided by ``N T`` as the paper writes it.
+    """Mean squared error over all slots but the first.
 
     The first slot is left out because no series can contribute to its own prediction there.
     """
-    n_samples, n_series, n_slots = observed.shape
-    squared = (predicted[..., 1:] - observed[..., 1:]).square().sum()
-    return squared / (n_samples * n_series * n_slots)
+    error: Tensor = model(x)[..., 1:] - x[..., 1:]
+    return error.square().mean()
 
 
 def penalised_loss(
@@ -26,12 +25,12 @@ def penalised_loss(
 ) -> Float[Tensor, ""]:
     r"""``prediction error + λ_K ‖K‖₁ + λ_M ‖M‖₁``.
 
-    DEVIATION: the norms are means over (head, cause, effect) of the L1 norm over taps, as in the
-    published runs, so that λ does not depend on the number of series.
+    As in the published runs the norms are means: that of the kernels over (head, cause, effect) of
+    the norm over taps, that of the mask over (head, effect) of the norm over causes.
     """
-    loss = prediction_error(model(x), x)
+    loss = prediction_error(model, x)
     if l1_kernel:
         loss = loss + l1_kernel * model.shared_kernel.abs().sum(-1).mean()
     if l1_mask:
-        loss = loss + l1_mask * model.attention.mask.abs().mean()
+        loss = loss + l1_mask * model.attention.mask.abs().sum(-2).mean()
     return loss

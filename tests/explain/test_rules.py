@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causalformer.explain.rules import redistribute, stabilise
+from causalformer.explain.rules import quotient, redistribute
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -83,7 +83,11 @@ def test_with_bias_inputs_and_bias_together_keep_all_relevance(seed):
     torch.testing.assert_close(to_bias, bias / (weight @ x + bias) * relevance)
 
 
-def test_stabiliser_keeps_zero_denominators_finite():
+def test_an_exact_zero_gives_zero():
     (share,) = redistribute(lambda x: x - x.detach(), (torch.ones(3),), torch.ones(3))
-    assert torch.isfinite(share).all()
-    assert stabilise(torch.tensor([-1.0, 0.0, 1.0]), 0.5).tolist() == [-1.5, 0.5, 1.5]
+    assert (share == 0).all()
+
+
+def test_the_stabiliser_is_added_whatever_the_sign():
+    f = torch.tensor([-1.0, 1.0])
+    torch.testing.assert_close(quotient(torch.ones(2), f, epsilon=0.5), torch.tensor([-2.0, 2 / 3]))

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test docs soak lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-case bench-speed bench-scale bench-profile readme clean
+.PHONY: demo test docs soak steady lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-missing bench-case bench-speed bench-scale bench-profile readme clean
 
 setup: $(READY)
 
@@ -35,6 +35,17 @@ docs: $(READY)
 SOAK ?= --rounds 25 --examples 1000
 soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
+
+# The tests in the browser, again and again beside four busy loops: make steady ROUNDS=5
+ROUNDS ?= 20
+steady: $(READY)
+	@trap 'kill $$busy' EXIT; trap 'exit 1' INT TERM; \
+	for i in 1 2 3 4; do $(BIN)/python -c 'while True: pass' & busy="$$busy $$!"; done; \
+	for i in $$(seq $(ROUNDS)); do \
+	  echo "round $$i of $(ROUNDS)"; \
+	  $(BIN)/python -m pytest --quiet \
+	    tests/report/test_in_browser.py tests/app/test_app_in_browser.py || exit 1; \
+	done
 
 # Every method on the paper's data, the paper's tables and figures; results are committed under benchmarks/.
 bench-paper: $(READY)

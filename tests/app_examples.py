@@ -1,17 +1,15 @@
-"""What the tests of the app share: small files, quick and endless settings, and waiting."""
+"""What the tests of the app share: small files, quick and endless settings, the app at work."""
 
 import os
 import re
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 from causalformer.datasets import make_structure
 
 QUICK = {"set": {"max_epochs": "2", "n_channels": "4"}, "max_lag": 2}
 ENDLESS = {"set": {"max_epochs": "100000", "n_channels": "4"}, "max_lag": 2}
-PATIENCE = 240  # seconds; the machine may be busy
 
 
 def small_csv():
@@ -21,16 +19,6 @@ def small_csv():
     for i, row in enumerate(series.values):
         lines.append(",".join([f"2024-{1 + i // 28:02}-{1 + i % 28:02}", *map(repr, row.tolist())]))
     return "\n".join(lines).encode()
-
-
-def wait_until(condition, what="it"):
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"{what} did not happen within {PATIENCE} s")
 
 
 @contextmanager

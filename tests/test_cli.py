@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from io import StringIO
 
 import numpy as np
@@ -21,6 +20,7 @@ from causalformer.config import PRESETS
 from causalformer.datasets import make_structure
 from causalformer.graph import CausalGraph
 from graph_examples import HOSTILE
+from waiting import PATIENCE, wait_until
 
 TINY = [
     *("--preset", "paper-fmri"),
@@ -102,12 +102,13 @@ def test_ctrl_c_keeps_the_best_model_so_far(data, tmp_path):
         text=True,
         env=ONE_CORE,
     )
-    for _ in range(600):  # the first checkpoint shows that training is well under way
-        if (out / "checkpoint.safetensors").exists() or process.poll() is not None:
-            break
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    checkpoint = out / "checkpoint.safetensors"  # shows that training is well under way
+    try:
+        wait_until(lambda: checkpoint.exists() or process.poll() is not None, "a checkpoint")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
     assert process.returncode == 0, stderr
     assert "note: training was stopped; the best model so far" in stderr
     assert "Traceback" not in stderr

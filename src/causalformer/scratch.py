@@ -41,11 +41,30 @@ def memory_limited(limit: float) -> Iterator[None]:
         _limit.reset(before)
 
 
+def limit_in_force() -> float | None:
+    """Give the limit that `memory_limited` has set, if any.
+
+    Examples
+    --------
+    >>> with memory_limited(1000):
+    ...     limit_in_force()
+    1000
+    """
+    return _limit.get()
+
+
 def free_memory() -> float:
-    """Give the bytes that may be used if nobody says otherwise."""
+    """Give the bytes that may be taken if nobody says otherwise, beside those of this process."""
     import psutil
 
     return _FREE_SHARE * float(psutil.virtual_memory().available)
+
+
+def resident_memory() -> float:
+    """Give the bytes that this process has already; they are not free, and need not be."""
+    import psutil
+
+    return float(psutil.Process().memory_info().rss)
 
 
 def largest_in_memory() -> float:

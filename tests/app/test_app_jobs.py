@@ -13,11 +13,12 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra `app` is not installed")
 testclient = pytest.importorskip("starlette.testclient", reason="httpx is not installed")
 
-from app_examples import ENDLESS, QUICK, running_app, small_csv, wait_until  # noqa: E402
+from app_examples import ENDLESS, QUICK, running_app, small_csv  # noqa: E402
 from causalformer.app.jobs import Jobs  # noqa: E402
 from causalformer.app.runs import Workspace  # noqa: E402
 from causalformer.app.server import DOWNLOADS, create_app  # noqa: E402
 from causalformer.graph import CausalGraph  # noqa: E402
+from waiting import PATIENCE, wait_until  # noqa: E402
 
 HOME = "http://127.0.0.1:4321"
 
@@ -233,6 +234,7 @@ def test_a_crash_of_the_worker_does_not_take_the_app_down(client, jobs):
 
 def test_a_crash_during_a_preview_is_an_error_of_that_preview(client, jobs, monkeypatch):
     monkeypatch.setattr("causalformer.app.jobs._PREVIEW_SECONDS", 0.0)
+    os.kill(jobs._previewer.pid, signal.SIGSTOP)  # else it might be faster than no time at all
     found = client.post(f"/api/runs/{draft(client)}/preview", json={}).json()
     assert "was killed" in found["error"]
     monkeypatch.undo()
@@ -249,7 +251,7 @@ def test_a_killed_server_leaves_no_worker_and_the_next_one_goes_on(tmp_path):
     def browser(address):
         home = address.partition("/?")[0]
         own = {"base_url": home, "headers": {"Origin": home}, "trust_env": False}
-        with httpx.Client(timeout=120, **own) as client:
+        with httpx.Client(timeout=PATIENCE, **own) as client:
             assert client.get(address).status_code == 200
             yield client
 
@@ -268,7 +270,7 @@ def test_a_killed_server_leaves_no_worker_and_the_next_one_goes_on(tmp_path):
     with running_app(tmp_path) as (process, address), browser(address) as client:
         assert ended(client, run)["state"] == "done"
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     numbers = [json.loads(line).get("epoch") for line in progress.read_text().splitlines()]
     assert numbers.count(1) == 1  # it did not begin anew
     assert max(number or 0 for number in numbers) == 300 > before - 2

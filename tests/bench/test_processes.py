@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from causalformer.bench.processes import family, measured, peaks_of
+from waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc")
 
@@ -57,7 +58,7 @@ def with_worker():
 
 
 def test_work_gives_its_value_and_what_it_took():
-    done = measured(sum_of, 1, 2, time_limit=60)
+    done = measured(sum_of, 1, 2, time_limit=PATIENCE)
     assert (done.value, done.stopped, done.error) == (3, False, "")
     assert done.seconds >= 0
     assert done.cpu_seconds >= 0
@@ -66,17 +67,17 @@ def test_work_gives_its_value_and_what_it_took():
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_failure_is_told(at_once):
-    done = measured(failing, at_once, time_limit=60)
+    done = measured(failing, at_once, time_limit=PATIENCE)
     assert done.error == "ValueError: no such thing"
     assert done.value is None
 
 
 def test_a_process_that_dies_is_told():
-    assert measured(dying, time_limit=60).error == "the process was killed"
+    assert measured(dying, time_limit=PATIENCE).error == "the process was killed"
 
 
 def test_the_memory_of_workers_counts_and_nothing_is_left_running():
-    done = measured(with_worker, time_limit=60)
+    done = measured(with_worker, time_limit=PATIENCE)
     assert done.peak_gb > 0.1
     assert peaks_of(iter([done.value])) == {}
 

@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -9,6 +10,7 @@ from causalformer import CausalFormer
 from causalformer.config import DetectorSettings
 from causalformer.detect.memory import Size, memory_limit, plan_memory
 from causalformer.errors import SettingsError
+from causalformer.scratch import memory_limited
 
 DEFAULT = DetectorSettings()
 
@@ -39,12 +41,47 @@ def test_what_is_no_amount_is_refused(text):
         memory_limit(text)
 
 
-def test_without_a_limit_part_of_the_free_memory_may_be_used(monkeypatch):
-    import psutil
+@pytest.fixture
+def machine(monkeypatch):
+    """Say what is free on the machine and what this process has already, in bytes."""
 
-    free = type("Free", (), {"available": 10e9})
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    def set_memory(free, resident):
+        monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+        taken = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=resident))
+        monkeypatch.setattr("psutil.Process", lambda: taken)
+
+    return set_memory
+
+
+def test_without_a_limit_part_of_the_free_memory_may_be_used(machine):
+    machine(free=10e9, resident=0)
     assert memory_limit(None) == pytest.approx(7e9)
+
+
+def test_the_loaded_interpreter_need_not_be_free_again(machine):
+    machine(free=1e9, resident=0.4e9)
+    assert memory_limit(None) == pytest.approx(1.1e9)
+    machine(free=1e9, resident=50e9)  # arrays of the user's: the plan does not count them
+    assert memory_limit(None) == pytest.approx(1.2e9)
+
+
+def test_a_small_fit_starts_where_little_memory_is_free(machine):
+    noise = np.random.default_rng(0).standard_normal((100, 3))
+    machine(free=0.25e9, resident=0.42e9)
+    assert CausalFormer().memory_plan(noise).n_bytes > 0.5e9
+    machine(free=0.25e9, resident=0.1e9)  # what is not loaded yet does need room
+    with pytest.raises(SettingsError, match=r"only 0\.275 GB may be used"):
+        CausalFormer().memory_plan(noise)
+
+
+def test_what_a_fit_has_taken_since_it_began_need_not_be_free_again(machine):
+    size = Size(1000, 60, 5)
+    machine(free=3e9, resident=0.5e9)
+    with memory_limited(memory_limit(None)):
+        before = plan_memory(size, DEFAULT, 2)
+        machine(free=0.5e9, resident=0.5e9)  # workers were started
+        assert plan_memory(size, DEFAULT, 2) == before
+    assert (before.n_jobs, plan_memory(size, DEFAULT, 2).n_jobs) == (2, 1)
 
 
 def test_blocks_shrink_before_processes_are_given_up():

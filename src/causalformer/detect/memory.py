@@ -9,7 +9,13 @@ from causalformer.detect.few_terms import n_shared_products
 from causalformer.detect.removal import NUMBERS
 from causalformer.detect.screening import TOGETHER, n_candidates
 from causalformer.errors import SettingsError
-from causalformer.scratch import free_memory, largest_in_memory, memory_limited
+from causalformer.scratch import (
+    free_memory,
+    largest_in_memory,
+    limit_in_force,
+    memory_limited,
+    resident_memory,
+)
 
 _MAIN = 0.5e9  # bytes of the interpreter and its libraries
 _WORKER = 0.45e9  # the same in a worker process
@@ -39,7 +45,11 @@ class MemoryPlan:
 
 
 def memory_limit(value: str | float | None) -> float:
-    """Read a limit in bytes; without one, take 70 % of what is free.
+    """Read a limit in bytes, the interpreter included.
+
+    Without one, take that of the fit that is under way: what it has taken since it began is in its
+    plan. Else take 70 % of what is free, and the interpreter as far as it is loaded: that memory is
+    no longer free, but the plan counts it.
 
     Examples
     --------
@@ -47,7 +57,8 @@ def memory_limit(value: str | float | None) -> float:
     (1500000000.0, 1500000000.0, 2000000000.0)
     """
     if value is None:
-        return free_memory()
+        limit = limit_in_force()
+        return free_memory() + min(_MAIN, resident_memory()) if limit is None else limit
     found = re.fullmatch(r"\s*([\d.]+(?:e[+-]?\d+)?)\s*([kmgt]?)(i?)b?\s*", str(value).lower())
     try:
         unit = (1024.0 if found[3] else 1000.0) ** _PREFIXES[found[2]] if found else 0.0

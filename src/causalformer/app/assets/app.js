@@ -172,19 +172,19 @@ function showRuns() {
       onclick: () => confirm(`Delete “${run.name}” and its results?`)
         && trying(error, () => call("DELETE", `/api/runs/${run.id}`)) }, "Delete"));
 
-  const items = new Map(); // only what changed is drawn anew, so that the focus stays
+  const items = new Map(); // only what changed is drawn anew, so that the focus stays and clicks arrive
   shown.update = () => {
     section.hidden = !runs.length;
     for (const [id, each] of items)
       if (!runs.some((run) => run.id === id)) { each.node.remove(); items.delete(id); chosen.delete(id); }
     runs.forEach((run, i) => {
-      const text = JSON.stringify(run);
+      const text = JSON.stringify({ ...run, progress: null });
       const old = items.get(run.id);
       if (!old || old.text !== text) {
         const node = item(run);
         if (old) old.node.replaceWith(node); else list.insertBefore(node, list.children[i] || null);
         items.set(run.id, { node, text });
-      }
+      } else if (run.state === "running") old.node.querySelector("progress").replaceWith(bar(run.progress));
     });
     refresh();
   };

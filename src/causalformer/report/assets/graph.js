@@ -165,6 +165,7 @@ function refreshGraph() {
     cy.elements(".faded, .chosen").removeClass("faded chosen");
     highlight();
   });
+  cy.elements().cleanStyle(); // else what is visible is known with the next frame only: too late to fit or save
 }
 
 function highlight() {

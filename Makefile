@@ -49,8 +49,10 @@ steady: $(READY)
 
 # Every method on the paper's data, the paper's tables and figures; results are committed under benchmarks/.
 bench-paper: $(READY)
-	$(BIN)/causalformer bench $(DATA)/lorenz96 --seed 0,1,2 --methods paper --n-jobs 2 --out benchmarks/paper
+	$(BIN)/causalformer bench --suite paper --data $(DATA) --methods paper --seed 0,1,2,3,4 --n-jobs 2 --out benchmarks/paper
+	$(BIN)/causalformer bench $(DATA)/fmri --methods paper-variants --seed 0,1,2 --orientation as-published --n-jobs 2 --out benchmarks/paper
 	$(BIN)/causalformer bench --suite paper --data $(DATA) --n-jobs 2 --out benchmarks/paper
+	$(BIN)/python -m causalformer.bench.published_runs --data $(DATA) --reference $(DATA)/../reference --out benchmarks/paper
 
 # Every method on drawn systems, over sizes, and the case study of sea surface temperatures.
 bench-suites: $(READY)
@@ -76,15 +78,15 @@ bench-generated: $(READY)
 	$(BIN)/python -m causalformer.bench.generated --out benchmarks/generated-more \
 	  --repeats 64 --family "linear, student" --family "strong memory" --family lorenz
 
-# The paper's case study fMRI-15 over 50 seeds and readings of the text.
+# The paper's case study fMRI-15 over 50 seeds, beside seeds of the published implementation.
 bench-case: $(READY)
-	$(BIN)/python -m causalformer.bench.case_study --data $(DATA) --out benchmarks/case-study
+	$(BIN)/python -m causalformer.bench.case_study --data $(DATA) --reference $(DATA)/../reference --n-jobs 2 --out benchmarks/case-study
 
 readme: $(READY)
 	$(BIN)/python -m causalformer.bench.readme README.md benchmarks
 
 bench-speed: $(READY)
-	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed.csv
+	$(BIN)/python -m causalformer.bench.speed --data $(DATA) --out benchmarks/speed
 
 # Time, memory and accuracy up to 1000 series and a million slots; SCALE="--part limits" for a part of it.
 SCALE ?=

@@ -17,7 +17,7 @@ from causalformer.knowledge import PriorKnowledge
 pytestmark = pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")
 
 TINY = {"max_epochs": 2, "n_channels": 4, "n_folds": 2}
-SMALL_PAPER = {"window": 3, "d_model": 4, "n_heads": 1, "d_ffn": 4, "max_epochs": 1}
+SMALL_PAPER = {"window": 4, "d_model": 4, "n_heads": 1, "d_ffn": 4, "max_epochs": 1}
 NAMES = ("A", "B", "C", "D")
 MAX_LAG = 3
 

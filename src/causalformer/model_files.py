@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer._version import __version__
+from causalformer.config import DEFAULT
 from causalformer.errors import FileFormatError
 from causalformer.files import read_text, remove_unfinished, write_atomically
 from causalformer.graph import CausalGraph
@@ -28,7 +29,9 @@ from causalformer.training import Epoch, History
 Fit = TypeVar("Fit")
 
 FORMAT = "causalformer-model"
-VERSION = 3
+VERSION = 4
+"""Version 3 had another network for the paper's presets; its models of the default still load."""
+_OLDER = 3
 _NETWORK, _ARRAY = "network.", "array."
 _CHECKSUM = re.compile("[0-9a-f]{64}")
 
@@ -128,10 +131,14 @@ def _facts(path: Path) -> dict[str, Any]:
         raise FileFormatError(f"{path} is not JSON ({error}); the model is damaged") from error
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise FileFormatError(f"{path} is not a causalformer model")
-    if facts.get("version") != VERSION:
+    version, parameters = facts.get("version"), facts.get("parameters")
+    preset = parameters.get("preset") if isinstance(parameters, dict) else None
+    if version != VERSION and (version, preset) != (_OLDER, DEFAULT):
         raise FileFormatError(
-            f"{path} has format version {facts.get('version')!r}, this is causalformer "
-            f"{__version__} which reads version {VERSION}; save it again with this release"
+            f"{path} was written by causalformer {facts.get('written_by', 'of an unknown version')}"
+            f" in format version {version!r}, with the preset {preset!r}; this is causalformer "
+            f"{__version__}, which reads version {VERSION}, and of version {_OLDER} the preset "
+            f"{DEFAULT!r} only; fit it again, or load it with the version that wrote it"
         )
     return facts
 

@@ -158,7 +158,7 @@ def test_no_part_of_a_method_is_left_out_in_name_only():
     names = [name for name in COMPARED if name not in METHODS]
     names += ["default-without-masked-sources", "default-without-sparse-tests"]
     names += ["default-without-lag-weighting", "default-with-attention", "default-by-relevance"]
-    names += ["paper-without-bias", "paper-without-gradient", "paper-without-relevance"]
+    names += ["paper-with-bias", "paper-without-gradient", "paper-without-relevance"]
     prints = [method_for(name, "fmri").fingerprint for name in names]
     assert len(set(prints)) == len(prints)
 

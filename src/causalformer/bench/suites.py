@@ -25,6 +25,13 @@ from causalformer.errors import SettingsError
 ALL: Final = "all"
 """Stands for every method of the comparison."""
 
+PAPER_VARIANTS: Final = "paper-variants"
+"""Stands for the ablations of the paper's Table 3 and for the text's form of single parts."""
+
+_GROUPS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+    {ALL: COMPARED, PAPER_VARIANTS: (*PAPER_ABLATIONS, *PAPER_READINGS)}
+)
+
 PAPER_FOLDERS: Final = ("diamond", "mediator", "v_structure", "fork", "lorenz96", "fmri")
 """The folders of the paper's Table 1."""
 
@@ -148,16 +155,14 @@ def _drawn(name: str, change: Mapping[str, Any], n_systems: int) -> Drawn:
 
 
 def expanded(methods: Sequence[str]) -> tuple[str, ...]:
-    """Put every method of the comparison in the place of ``"all"``.
+    """Put methods in the place of ``"all"`` and ``"paper-variants"``.
 
     Examples
     --------
     >>> expanded(["all", "default"])[:3]
     ('self-loops', 'var', 'var-lasso')
     """
-    return tuple(
-        dict.fromkeys(m for name in methods for m in (COMPARED if name == ALL else [name]))
-    )
+    return tuple(dict.fromkeys(m for name in methods for m in _GROUPS.get(name, [name])))
 
 
 def _on_any_data(methods: Sequence[str]) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ def bench(
         str | None,
         typer.Option(
             help="Comma list: 'default', 'paper' (the preset that belongs to a folder), names of "
-            "presets or other methods, or 'all'. 'self-loops' and 'var' always run.  "
+            "presets or other methods, 'all', or 'paper-variants' (the paper's ablations). "
+            "'self-loops' and 'var' always run.  "
             "[default: default; in a suite: all]",
             show_default=False,
         ),

@@ -26,6 +26,7 @@ from causalformer.config import PRESETS
 from causalformer.data import SeriesTable
 from causalformer.data.regions import NORTH_ATLANTIC, Box, Cells, sea_series, typical_step
 from causalformer.errors import CausalFormerError, DataError, DataWarning, SettingsError
+from causalformer.explain.scores import main_lag
 from causalformer.files import write_atomically, write_text
 from causalformer.graph import CausalGraph, Edge
 from causalformer.plot.map import Ground, direction_of, map_picture
@@ -267,7 +268,7 @@ def _fit_paper(
     top = select_by_clusters(others, preset.n_clusters, preset.top_clusters, seed)
     chosen[~own] = top.T.ravel()  # [effect, cause]
     about = {**model.graph_.metadata, "classes": "among the scores of the other cells"}
-    lag = model.lag_scores_.argmax(axis=-1)
+    lag = main_lag(model.lag_scores_, np.ones_like(model.lag_scores_, dtype=bool))
     graph = CausalGraph.from_arrays(table.names, chosen.T, lag, model.scores_, about)
     return {
         "paper": _Fit(model.graph_, epochs, ~own),
@@ -545,8 +546,8 @@ _READING: Final = (
     "holds for both. An edge runs along a current if both of its ends lie in its boxes: 44–60° N, "
     "45–10° W and 60–70° N, 14–0° W for the drift and the Norway Current, 56–70° N, 64–26° W "
     "around Greenland.\n\n"
-    "`paper` is the preset `paper-sst` on all cells at once; the paper names no settings for this "
-    "case study. Where its class of highest scores holds only the cell itself, it has no edge "
+    "`paper` is the preset `paper-sst`, the settings of the published run, on all cells at once. "
+    "Where its class of highest scores holds only the cell itself, it has no edge "
     "between cells; `paper-others` is the same fit with classes formed among the scores of the "
     "other cells, which is not the paper's rule. `default` tests, for each cell, the cells within "
     "the way of one slot at 0.3 m/s (a fit per effect, lag 1, one false discovery rate for all "
@@ -609,7 +610,7 @@ def _limits(finding: Finding) -> str:
         "in Hudson Bay hardly change for months of each year.",
         "- Counts are compared with edges at random, but neighbouring edges are not independent. "
         "The range is therefore too narrow, and a count just outside of it says little.",
-        "- The boxes are ours: the paper shows a map and gives no counts, settings or dates of its "
+        "- The boxes are ours: the paper shows a map and gives no counts or dates of its "
         "slots. Agreement on a map that was looked at after the fit is weak evidence.",
     ]
     if "ersst" in finding.source.lower():

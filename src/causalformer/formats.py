@@ -51,7 +51,7 @@ def columns(graph: "CausalGraph") -> tuple[str, ...]:
     """Return the columns that a table of the edges needs: `COLUMNS`, then evidence if there is any.
 
     ``p_value``, ``q_value`` and ``strength`` come together, ``frequency`` where an edge has one,
-    ``oriented`` where an edge is instantaneous.
+    ``oriented`` where an edge is instantaneous and there is any evidence at all.
 
     Examples
     --------

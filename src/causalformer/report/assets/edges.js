@@ -143,8 +143,10 @@ function csvCell(value) {
 
 function edgesAsCsv() {
   const kept = shownEdges.filter((edge) => edge.found);
-  const fields = ["cause", "effect", "lag", "kind", "score", ...["p_value", "q_value", "strength", "frequency"].filter(some)];
-  if (found.some((edge) => edge.kind === "instantaneous")) fields.push("oriented");
+  const evidence = ["p_value", "q_value", "strength", "frequency"].filter(some);
+  const fields = ["cause", "effect", "lag", "kind", "score", ...evidence];
+  const known = evidence.length > 0 || found.some((edge) => !edge.oriented); // as in edges.csv
+  if (known && found.some((edge) => edge.kind === "instantaneous")) fields.push("oriented");
   const row = (edge) => fields.map((field) => (field === "kind" || field === "oriented" ? edge[field] : edge.raw[field]));
   return [fields, ...kept.map(row)].map((cells) => cells.map(csvCell).join(",") + "\n").join("");
 }

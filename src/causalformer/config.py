@@ -219,13 +219,18 @@ def resolve_settings(
         raise SettingsError(_explain(error, type(start))) from None
 
 
+_WHOSE = {Settings: "the paper's presets", DetectorSettings: f"the preset {DEFAULT!r}"}
+
+
 def _explain(error: ValidationError, kind: type[BaseModel]) -> str:
     """Turn pydantic's report into sentences that name the setting."""
     parts = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            hint = did_you_mean(name, kind.model_fields)
+            other = DetectorSettings if kind is Settings else Settings
+            belongs = f" it is one of {_WHOSE[other]};" if name in other.model_fields else ""
+            hint = did_you_mean(name, kind.model_fields) + belongs
             parts.append(f"unknown setting {name!r};{hint} see causalformer.config.{kind.__name__}")
         elif name:
             parts.append(f"setting {name} = {problem['input']!r}: {problem['msg']}")

@@ -138,7 +138,7 @@ def _facts(path: Path) -> dict[str, Any]:
             f"{path} was written by causalformer {facts.get('written_by', 'of an unknown version')}"
             f" in format version {version!r}, with the preset {preset!r}; this is causalformer "
             f"{__version__}, which reads version {VERSION}, and of version {_OLDER} the preset "
-            f"{DEFAULT!r} only; fit it again, or load it with the version that wrote it"
+            f"{DEFAULT!r} only; fit it again"
         )
     return facts
 

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -55,9 +56,10 @@ def rows(**figures):
 
 def test_graphs_are_matched_with_the_printed_scores(folders):
     figures = published_figures(*folders)
-    assert figures["file"].tolist() == ["data_0", "data_2"]
-    assert figures["off_diagonal_f1"].tolist() == [1.0, 0.0]
-    assert figures["pod"].tolist() == [1.0, 0.0]
+    assert figures["file"].tolist() == ["data_0", "data_1", "data_2"]
+    assert figures["f1"].tolist() == pytest.approx([0.8, 0.4, 0.5])
+    np.testing.assert_array_equal(figures["off_diagonal_f1"], [1.0, np.nan, 0.0])
+    np.testing.assert_array_equal(figures["pod"], [1.0, np.nan, 0.0])
 
 
 def test_a_graph_without_its_score_is_an_error(folders):
@@ -72,11 +74,11 @@ def test_ours_are_means_over_seeds_with_their_spread(folders):
     joined = beside(published_figures(*folders), results).set_index("file")
     assert joined.loc["data_0", "ours_f1"] == pytest.approx(0.7)
     assert joined.loc["data_0", "ours_f1_std"] == pytest.approx(0.1414, abs=1e-4)
-    assert joined["seeds"].tolist() == [2, 2]
+    assert joined.loc[["data_0", "data_2"], "seeds"].tolist() == [2, 2]
 
 
 def test_the_page_says_what_was_met(folders):
-    results = rows(data_0=(0.6, 0.8), data_2=(0.7, 0.9))
+    results = rows(data_0=(0.6, 0.8), data_1=(0.6, 0.8), data_2=(0.75, 0.95))
     joined = beside(published_figures(*folders), results)
     text = published_markdown(joined, seed_means(results))
     fork = next(line for line in text.splitlines() if line.startswith("| fork"))

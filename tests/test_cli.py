@@ -77,6 +77,7 @@ def test_discover_as_a_user_runs_it(data, tmp_path):
     done = run_process("discover", data, *TINY, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert "→" in done.stdout
+    assert "depend on the seed" in " ".join(done.stdout.split())
     assert names_in(out) == RESULTS
     assert CausalGraph.load(out / "graph.json").names == ("x0", "x1", "x2")
 

@@ -155,6 +155,26 @@ class TestBadInput:
         with pytest.raises(DataError, match="window"):
             tiny().fit(make_frame(5))
 
+    @pytest.mark.parametrize(
+        ("preset", "name", "whose"),
+        [
+            ("default", "relevance_bias", "the paper's presets"),
+            ("paper-fmri", "n_folds", "'default'"),
+        ],
+    )
+    def test_a_setting_of_the_other_method_is_named_as_such(self, preset, name, whose):
+        with pytest.raises(
+            SettingsError, match=f"unknown setting '{name}'; it is one of .*{whose}"
+        ):
+            CausalFormer(preset, settings={name: 3}).fit(make_frame())
+
+    @pytest.mark.parametrize(("d_model", "n_heads"), [(6, 4), (4, 8)])
+    def test_heads_must_share_the_width_evenly(self, d_model, n_heads):
+        with pytest.raises(
+            SettingsError, match=f"d_model .{d_model}. must be a multiple of n_heads"
+        ):
+            tiny(settings=TINY | {"d_model": d_model, "n_heads": n_heads}).fit(make_frame())
+
     def test_unknown_preset_suggests_one(self):
         with pytest.raises(SettingsError, match="did you mean 'paper-fmri'"):
             CausalFormer("paper-frmi").fit(make_frame())

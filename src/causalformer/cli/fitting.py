@@ -174,3 +174,8 @@ def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
             f"At most {model.alpha:.0%} of the edges should be false (q is each edge's share); "
             "strength is in standard deviations of the effect."
         )
+    if model.preset != DEFAULT:
+        show(
+            "A preset of the paper: scores are sorted into classes, nothing is tested, and edges and "
+            "lags depend on the seed; try others with --seed."
+        )

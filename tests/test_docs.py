@@ -34,6 +34,20 @@ def test_results_become_parts_of_the_section_that_asks_for_them(
     assert "| 1 |" in page
 
 
+def test_pictures_are_found_from_pages_in_folders(from_the_tree, tmp_path, monkeypatch):
+    monkeypatch.setattr(from_the_tree, "BENCHMARKS", tmp_path)
+    (tmp_path / "seeds.png").touch()
+    marker = "<!-- results: seeds.png -->"
+    assert from_the_tree.filled(marker, "benchmarks") == "![seeds](../benchmarks/seeds.png)"
+    page = from_the_tree.filled(marker, "explanation/paper-map")
+    assert page == "![seeds](../../benchmarks/seeds.png)"
+
+
+def test_links_to_tables_lead_to_the_section_that_shows_them(from_the_tree):
+    page = from_the_tree.filled("[a](../../benchmarks/paper/published-runs.md)")
+    assert page == "[a](/benchmarks.md#published-runs)"
+
+
 def test_results_that_are_not_there_yet_are_named(from_the_tree, tmp_path, monkeypatch):
     monkeypatch.setattr(from_the_tree, "BENCHMARKS", tmp_path)
     page = from_the_tree.filled("<!-- results: paper/none.md -->")

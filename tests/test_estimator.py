@@ -126,6 +126,48 @@ class TestResult:
         table = SeriesTable(frame.to_numpy(), tuple(frame.columns))
         assert tiny().fit(table).graph_ == fitted.graph_
 
+    def test_without_a_whole_validation_window_all_epochs_run(self):
+        settings = TINY | {"max_epochs": 6, "patience": 1, "learning_rate": 0.5}
+        few, more = (tiny(settings=settings).fit(make_frame(n)) for n in (60, 200))
+        assert (len(few.history_.epochs), few.history_.best.number) == (6, 5)
+        assert not few.history_.validated
+        assert more.history_.validated
+        assert more.history_.stopped == "patience"
+
+    def test_a_training_that_diverged_says_so(self):
+        settings = TINY | {"learning_rate": 1e10}
+        with pytest.raises(SettingsError, match=r"diverged.*learning_rate"):
+            tiny(settings=settings).fit(make_frame())
+
+    @pytest.mark.parametrize(
+        ("preset", "expected"),
+        [
+            # T, d, h, d_FFN, τ, λ, epochs, patience, share, batch, decay, m, n
+            (
+                "paper-diamond-mediator",
+                (16, 256, 4, 256, 1, 1e-4, 500, 30, 0.01, 128, 30, 0.1, 1, 2),
+            ),
+            ("paper-v-fork", (16, 256, 4, 256, 100, 1e-10, 150, 30, 0.01, 128, 30, 0.1, 1, 2)),
+            ("paper-lorenz96", (32, 512, 8, 512, 10, 5e-4, 100, 10, 0.1, 128, 30, 0.1, 2, 3)),
+            ("paper-fmri", (32, 256, 4, 512, 100, 0, 500, 10, 0.01, 128, 30, 0.1, 1, 2)),
+            ("paper-sst", (32, 512, 8, 512, 100, 5e-4, 100, 10, 0.1, 32, 50, 0.5, 1, 2)),
+        ],
+    )
+    def test_presets_are_the_published_recipes(self, preset, expected):
+        s = PRESETS[preset]
+        assert s.l1_kernel == s.l1_mask
+        assert (s.learning_rate, s.scaling, s.validation) == (0.01, "minmax", "random")
+        assert (s.normalisation, s.relevance_bias, s.relevance_layers) == (
+            "published",
+            False,
+            "linear",
+        )
+        assert (
+            *(s.window, s.d_model, s.n_heads, s.d_ffn, s.temperature, s.l1_kernel, s.max_epochs),
+            *(s.patience, s.validation_share, s.batch_size, s.decay_every, s.decay_factor),
+            *(s.top_clusters, s.n_clusters),
+        ) == expected
+
     @pytest.mark.parametrize("preset", PRESETS)
     def test_every_preset_runs(self, preset):
         small = TINY | {"max_epochs": 1}

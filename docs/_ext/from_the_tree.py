@@ -49,6 +49,8 @@ MODULES = (
 
 _MARKER = re.compile(r"^<!-- (api|cli|results)(?:: (\S+))? -->$", flags=re.MULTILINE)
 _TABLE = re.compile(r"\]\((?:\.\./)+benchmarks/([\w-]+)/([\w-]+)\.md\)")
+_SECTIONS = {"published-runs": "published-runs", "paper-tables": "the-papers-tables"}
+"""Where the page of all results shows a file, if not in the section of its folder."""
 _SCRIPT = re.compile(r"\]\((?:\.\./)*gallery/(\w+)\.py\)")
 _HOST = r"""["']?(?:https?:)?//"""
 _LOADED = re.compile(
@@ -70,13 +72,18 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _fill_in(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001
-    source[0] = filled(source[0])
+    source[0] = filled(source[0], name)
 
 
-def filled(text: str) -> str:
+def filled(text: str, page: str = "index") -> str:
     """Replace the markers of a page, and let links to files lead to the pages that show them."""
-    parts: dict[str, Callable[[str], str]] = {"api": api, "cli": commands, "results": results}
-    text = _TABLE.sub(r"](/benchmarks.md#\1)", text)
+    to_the_tree = "../" * (page.count("/") + 1)
+
+    def results_here(name: str) -> str:
+        return results(name).replace("](../benchmarks/", f"]({to_the_tree}benchmarks/")
+
+    parts: dict[str, Callable[[str], str]] = {"api": api, "cli": commands, "results": results_here}
+    text = _TABLE.sub(lambda link: f"](/benchmarks.md#{_SECTIONS.get(link[2], link[1])})", text)
     text = _SCRIPT.sub(r"](/auto_gallery/\1.rst)", text)
     return _MARKER.sub(lambda marker: parts[marker[1]](marker[2] or ""), text)
 

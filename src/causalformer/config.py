@@ -54,7 +54,7 @@ class Settings(BaseModel):
     validation: Literal["random", "blocked"] = Field(
         "random",
         description="windows that validate: a random share, which overlaps training windows "
-        "(published runs), or the last ones, which do not",
+        "(published runs), or the last ones, which share no slot with training if half remain",
     )
     validation_share: float = Field(0.01, gt=0, lt=0.9, description="share of the windows")
 

@@ -114,7 +114,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         How strongly the data speak for each pair, to rank them: ``-log10 p``, in a graph with
         edges within a slot of the stronger test; with a preset, the causal score.
     lag_scores_ : array ``[cause, effect, lag]``
-        With a preset: causal score of every lag, from 0 to the window.
+        With a preset: causal score of every lag, from 0 to window - 1.
     diagnostics_ : Diagnostics
         By default: held-out R² per series, gain over a linear model, warnings.
     history_ : History

@@ -21,7 +21,7 @@ from causalformer.data.windows import (
 )
 from causalformer.detect.clustering import check_clusters, select_by_clusters
 from causalformer.devices import fast_small_steps
-from causalformer.errors import DataError
+from causalformer.errors import DataError, SettingsError
 from causalformer.explain.scores import causal_scores, main_lag
 from causalformer.graph import CausalGraph, Edge
 from causalformer.knowledge import KnownGraph, PriorKnowledge
@@ -179,6 +179,11 @@ def read_network(
 ) -> PaperFit:
     """Decompose the network's predictions, cluster the scores, and read the lags."""
     scores = causal_scores(trained.model, trained.windows, settings)
+    if not np.isfinite(scores.pair).all():
+        raise SettingsError(
+            "the network gives no finite scores: its training diverged; lower learning_rate, or "
+            "check the data's scale"
+        )
     chosen = select_by_clusters(
         scores.pair, settings.n_clusters, settings.top_clusters, random_state % _SEEDS_OF_KMEANS
     )

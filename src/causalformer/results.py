@@ -171,7 +171,7 @@ def training_summary(history: "History") -> dict[str, Any]:
         "epochs": len(history.epochs),
         "stopped": history.stopped,
         "best_epoch": best.number + 1,
-        "best_validation_loss": best.validation_loss,
+        "best_validation_loss": best.validation_loss if history.validated else None,
         "seconds": round(sum(epoch.seconds for epoch in history.epochs), 3),
     }
 

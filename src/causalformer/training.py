@@ -144,6 +144,11 @@ class History:
         """The epoch whose weights were kept."""
         return max((e for e in self.epochs if e.is_best), key=lambda e: e.number)
 
+    @property
+    def validated(self) -> bool:
+        """Whether samples were held back; if none were, both losses are the training's."""
+        return any(epoch.validation_loss != epoch.train_loss for epoch in self.epochs)
+
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON."""
         return asdict(self)

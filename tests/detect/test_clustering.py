@@ -44,3 +44,8 @@ def test_the_choice_keeps_the_highest_and_ignores_the_unit(scores, scale):
         if len(kept):
             assert kept.min() >= left.max()
     np.testing.assert_array_equal(chosen, select_by_clusters(scores * scale, 2, 1, random_state=0))
+
+
+def test_fewer_distinct_scores_than_classes_still_leave_some_cause_out():
+    scores = np.array([[1.0], [0.0], [0.0]])
+    assert select_by_clusters(scores, 3, 2, random_state=0).ravel().tolist() == [True, False, False]

@@ -104,6 +104,7 @@ class PaperVariant(BaseEstimator):  # type: ignore[misc]
     def _trained(self, X: SeriesTable, settings: Settings, device: torch.device) -> TrainedNetwork:
         key = (
             hashlib.sha256(X.values.tobytes()).hexdigest(),
+            (X.values.shape, X.starts),
             training_settings(settings.model_dump()),
             self.random_state,
         )

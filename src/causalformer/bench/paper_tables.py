@@ -55,8 +55,8 @@ def paper_markdown(results: "pd.DataFrame") -> str:
             "without gradient has equal means and deviations in the paper. The published runs "
             "leave the bias out of the denominators anyway, so *without bias* equals the whole "
             "method; *with bias*, *every layer* and *without norms* are the text's form of one "
-            "part each, *text* all three, *blocked* the whole method with validation windows that "
-            "share no slot with training.\n"
+            "part each, *text* all three, *blocked* the whole method with the last windows for "
+            "validation, which share no slot with training where half of the windows remain.\n"
         )
     if set(DEFAULT_ABLATIONS) & set(results["method"]):
         parts.append("## The default's parts: F1 without self-loops, fMRI as in NetSim\n")

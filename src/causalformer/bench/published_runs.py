@@ -26,6 +26,7 @@ from causalformer.graph import CausalGraph, Edge
 from causalformer.metrics import evaluate
 
 _ROUNDING: Final = 1e-4  # of the printed scores
+_LAST_DIGIT: Final = 0.005  # the paper prints two digits
 MEASURES: Final = ("precision", "recall", "f1", "off_diagonal_f1", "paper_pod", "pod")
 OFF_DIAGONAL_LIMIT: Final = 0.12
 """How far the mean off-diagonal F1 may be from the published runs'; F1: one published std."""
@@ -131,7 +132,8 @@ def _by_folder(
             of_seeds = seeds[seeds["folder"] == folder][measure]
             name = _TITLES[measure]
             row[f"{name}, published"] = f"{theirs.mean():.2f} ± {theirs.std(ddof=1):.2f}"
-            row[f"{name}, ours"] = f"{ours.mean():.2f} ({of_seeds.min():.2f}–{of_seeds.max():.2f})"
+            spread = f"{of_seeds.min():.2f}–{of_seeds.max():.2f}"
+            row[f"{name}, ours"] = f"{ours.mean():.2f} ({spread})" if len(of_seeds) else "–"
             row[f"{name}, target met"] = _verdict(str(folder), measure, theirs, float(ours.mean()))
         rows.append({k: v for k, v in row.items() if v is not None})
     return pd.DataFrame(rows)
@@ -144,10 +146,10 @@ def _verdict(folder: str, measure: str, theirs: "pd.Series[float]", ours: float)
         return "yes" if abs(ours - theirs.mean()) <= OFF_DIAGONAL_LIMIT else "no"
     if printed is None:
         return None
-    if folder not in printed:
+    if folder not in printed or math.isnan(ours):
         return "–"
     mean, spread = map(float, printed[folder][PAPER].split(" ± "))
-    return "yes" if abs(ours - mean) <= spread + 0.005 else "no"
+    return "yes" if abs(ours - mean) <= spread + _LAST_DIGIT else "no"
 
 
 def _by_file(joined: "pd.DataFrame") -> "pd.DataFrame":

@@ -133,7 +133,7 @@ def run_bench(
     fresh: bool = False,
     on_result: Callable[[int, int, Row], object] | None = None,
 ) -> "pd.DataFrame":
-    """Run what is not yet done of a plan, and write ``results.csv`` after every job.
+    """Run what is not yet done of a plan, and write ``results.csv`` after every fit.
 
     A killed benchmark goes on where it was: rows that were measured with the same settings, data
     and version of the package are kept. Failures are rows too, with the reason under ``error``;

@@ -161,10 +161,13 @@ def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
         show(f"max_lag {chosen.max_lag}: {chosen.max_lag_reason}.")
     trained = f"{facts['epochs']} epochs in {facts['seconds']:.1f} s"
     if model.preset != DEFAULT:
+        loss = facts["best_validation_loss"]
         trained += (
-            f", best validation loss {facts['best_validation_loss']:.4g} in epoch "
-            f"{facts['best_epoch']}, ended by {facts['stopped'].replace('_', ' ')}"
+            ", no window to validate, so the last epoch was kept"
+            if loss is None
+            else f", best validation loss {loss:.4g} in epoch {facts['best_epoch']}"
         )
+        trained += f", ended by {facts['stopped'].replace('_', ' ')}"
     show(
         f"{len(model.graph_)} edges among {table.n_series} series of {table.n_slots} slots; "
         f"{trained}."
@@ -176,6 +179,6 @@ def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
         )
     if model.preset != DEFAULT:
         show(
-            "A preset of the paper: scores are sorted into classes, nothing is tested, and edges and "
-            "lags depend on the seed; try others with --seed."
+            "A preset of the paper: scores are sorted into classes, nothing is tested, and edges "
+            "and lags depend on the seed; try others with --seed."
         )

@@ -1,4 +1,4 @@
-"""Overlapping windows as views, the past of every slot, and the split of windows by time."""
+"""Overlapping windows as views, the past of every slot, and which windows validate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -61,4 +61,5 @@ def _top(
         kmeans = KMeans(n_clusters, n_init=10, random_state=random_state).fit(scaled[:, None])
     found = np.unique(kmeans.labels_)
     ranked = found[np.argsort(-kmeans.cluster_centers_[found, 0], kind="stable")]
-    return np.isin(kmeans.labels_, ranked[:top_clusters])
+    kept = min(top_clusters, len(found) - 1)  # two distinct scores are two classes: one is dropped
+    return np.isin(kmeans.labels_, ranked[:kept])

@@ -38,7 +38,8 @@ def causal_scores(
     """Score all windows, in batches as in training; memory stays bounded however many there are.
 
     As in the published runs, the score of the attention is that of single samples, averaged; that
-    of the kernels multiplies sums over a batch, and is averaged over batches.
+    of the kernels multiplies sums over a batch, and is averaged over batches. Here batches are in
+    the order of time.
     """
     if not settings.interpretation:
         return _raw_weights(model, windows)

@@ -52,7 +52,7 @@ def draw_training(history: "History", ax: "Axes | None" = None) -> "Axes":
     validation = np.array([epoch.validation_loss for epoch in history.epochs])
     marker = "o" if len(number) < 4 else ""
     axes.plot(number, training, color=BLUE, linewidth=1.4, marker=marker, label="training")
-    if (validation != training).any():  # the same where nothing was held back
+    if history.validated:
         axes.plot(
             number, validation, color=VERMILLION, linewidth=1.4, marker=marker, label="validation"
         )

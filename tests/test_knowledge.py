@@ -324,7 +324,8 @@ def test_a_cycle_of_edges_that_have_no_other_lag_left():
 def test_a_required_self_loop_needs_a_past():
     message = refusal(SettingsError, resolved, 0, required=["rain -> rain"])
     assert message == (
-        "required 'rain -> rain' needs a lag of 1, but max_lag is 0; raise max_lag to 1"
+        "required 'rain -> rain' needs a lag of 1, but max_lag is 0; raise max_lag to 1 "
+        "(with a preset of the paper: window to 2)"
     )
 
 

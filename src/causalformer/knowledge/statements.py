@@ -360,7 +360,7 @@ def _check_reach(edge: KnownEdge, max_lag: int) -> None:
     if shortest > max_lag:
         raise SettingsError(
             f"required {shown(edge)} needs a lag of {shortest}, but max_lag is {max_lag}; "
-            f"raise max_lag to {shortest}"
+            f"raise max_lag to {shortest} (with a preset of the paper: window to {shortest + 1})"
         )
 
 

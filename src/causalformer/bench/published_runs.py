@@ -73,11 +73,7 @@ def _graph(edges: "pd.DataFrame", names: tuple[str, ...]) -> CausalGraph:
 
 def beside(published_runs: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":
     """Join the published figures with ours: mean and spread over seeds, a row per file."""
-    ours = results[
-        (results["method"] == PAPER)
-        & (results["orientation"] != "netsim")
-        & (results["error"] == "")
-    ]
+    ours = _of_the_paper(results)
     by_file = ours.groupby(["folder", "file"], sort=False)[list(MEASURES)]
     joined = published_runs.set_index(["folder", "file"])
     joined = joined.rename(columns={m: f"published_{m}" for m in MEASURES})
@@ -88,8 +84,14 @@ def beside(published_runs: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataF
 
 def seed_means(results: "pd.DataFrame") -> "pd.DataFrame":
     """Give the mean over files of every seed: how much a table depends on the draw."""
-    ours = results[(results["method"] == PAPER) & (results["orientation"] != "netsim")]
+    ours = _of_the_paper(results)
     return ours.groupby(["folder", "seed"], sort=False)[list(MEASURES)].mean().reset_index()
+
+
+def _of_the_paper(results: "pd.DataFrame") -> "pd.DataFrame":
+    """Take the rows of the paper's presets, against the truth as published."""
+    as_published = (results["method"] == PAPER) & (results["orientation"] != "netsim")
+    return results[as_published & (results["error"] == "")]
 
 
 def published_markdown(joined: "pd.DataFrame", seeds: "pd.DataFrame") -> str:

@@ -23,9 +23,9 @@ from causalformer.data.scaling import (
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import new_network
+from causalformer.detect.contemporaneous import contemporaneous_evidence, make_present
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
-from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
 from causalformer.detect.samples import make_samples
@@ -273,9 +273,17 @@ def fit_default(
             checkpoint=checkpoint,
             on_epoch=on_epoch,
         )
-    within = instantaneous_evidence(
-        levelled(table) if scaling.by_run else table.values, table.segments
-    )
+    within = None
+    if options.instantaneous:
+        present = make_present(
+            levelled(table) if scaling.by_run else table.values,
+            samples,
+            evidence.tested,
+            known.allowed[..., 1:],
+            evidence.removal.error,
+            evidence.removal.residual,
+        )
+        within = contemporaneous_evidence(present, known.allowed[..., 0])
     found = found_edges(evidence, within, known, options.alpha, settings, options.instantaneous)
     frequency = None
     if options.stability:
@@ -373,7 +381,7 @@ def _score_matrices(found: FoundEdges) -> dict[str, NDArray[Any]]:
         "lag_profile": evidence.lag_profile,
         "sparse_p_value": evidence.sparse_p,
         "instantaneous_p_value": within.p_value,
-        "instantaneous_q_value": within.q_value,
+        "instantaneous_q_value": found.within_q,
         "partial_correlation": within.partial,
         "tested": evidence.tested,
     }

@@ -1,15 +1,16 @@
 """From evidence to edges: which pairs, at which lags, within a slot or not, in which direction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import SOME_EVIDENCE, Evidence
-from causalformer.detect.instantaneous import InstantaneousEvidence
-from causalformer.detect.present import explained_by_the_present, present_evidence
+from causalformer.detect.calibrated import Evidence
+from causalformer.detect.contemporaneous import ContemporaneousEvidence, no_links
+from causalformer.detect.evidence import false_discovery_q
+from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
 
@@ -20,8 +21,6 @@ _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest v
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
 _MOST_DOUBT = 0.5  # local false discovery rate of an edge, at most
-_LINK_BESIDE_PAST = 0.06  # squared partial correlation of a link within a slot, if not asked for
-_SHARED = 2.0  # times what the errors of two series share, typically
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +34,13 @@ class FoundEdges:
     within : array of bool ``[cause, effect]``
         Edges within a slot, each in its likelier direction.
     oriented : array of bool ``[cause, effect]``
-        Whether the direction of an edge within a slot is more than a guess.
+        Whether the direction of an edge within a slot is claimed.
     main_lag : array of int ``[cause, effect]``
         Position of the lag that carries most of an edge.
+    evidence, within_evidence
+        What the edges rest on.
+    within_q : array ``[cause, effect]``
+        q-values of links within a slot, in one family with lagged edges between series.
     """
 
     lagged: BoolArray
@@ -45,7 +48,8 @@ class FoundEdges:
     oriented: BoolArray
     main_lag: NDArray[np.int64]
     evidence: Evidence
-    within_evidence: InstantaneousEvidence
+    within_evidence: ContemporaneousEvidence
+    within_q: FloatArray
 
     @property
     def score(self) -> FloatArray:
@@ -54,13 +58,12 @@ class FoundEdges:
         In a graph with edges within a slot their test counts, too, in each direction by how likely
         that is.
         """
-        from scipy.stats import norm
-
         score = -np.log10(self.evidence.p_value)
         if not self.within.any():
             return score
         within = self.within_evidence
-        inside = -np.log10(np.maximum(within.p_value, 1e-300)) * norm.cdf(within.direction)
+        way = np.where(within.linked | within.linked.T, within.probability, 0.5)
+        inside = -np.log10(np.maximum(within.p_value, 1e-300)) * way
         np.fill_diagonal(inside, 0.0)
         return np.maximum(score, inside)
 
@@ -95,7 +98,7 @@ class FoundEdges:
                     0,
                     -np.log10(p_value),
                     p_value=p_value,
-                    q_value=max(within.q_value[j, i], 1e-300),
+                    q_value=max(self.within_q[j, i], 1e-300),
                     strength=abs(within.partial[j, i]),
                     oriented=bool(self.oriented[j, i]),
                 )
@@ -107,83 +110,69 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
     """Ask for significance and, between two series, for more than chance and for a size.
 
     Of many edges between series the last ones that the rate lets pass are mostly false; an edge
-    must be more likely true than not. In a long series an effect of any size is significant, and
-    hidden common drivers make many tiny ones. So an edge must explain `min_effect`, and twice as
-    much more as the errors of two series typically share within a slot: what a hidden driver gives
-    to all pairs is no evidence for one.
+    must be more likely true than not. In a long series an effect of any size is significant; an
+    edge must explain `min_effect`.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
     likely = evidence.doubt <= _MOST_DOUBT
-    least = settings.min_effect + _SHARED * evidence.removal.shared
-    return (evidence.q_value <= alpha) & likely & (own | (evidence.size >= least))
+    large = own | (evidence.size >= settings.min_effect)
+    return (evidence.q_value <= alpha) & likely & large
+
+
+def one_family(
+    evidence: Evidence, within: ContemporaneousEvidence, known: KnownGraph
+) -> tuple[Evidence, FloatArray]:
+    """Give the q-values of lagged edges and of links within a slot, in one family of tests.
+
+    Two families would each make their share of false edges, and a graph both.
+    """
+    between = ~np.eye(len(evidence.p_value), dtype=bool)
+    lagged = between & known.allowed[..., 1:].any(axis=-1)
+    inside = np.triu(between & (known.allowed[..., 0] | known.allowed[..., 0].T))
+    p_values = np.concatenate([evidence.p_value[lagged], within.p_value[inside]])
+    q_values = false_discovery_q(p_values)
+    q_value, within_q = evidence.q_value.copy(), np.ones_like(within.p_value)
+    q_value[lagged] = q_values[: lagged.sum()]
+    within_q[inside] = q_values[lagged.sum() :]
+    return replace(evidence, q_value=q_value), np.minimum(within_q, within_q.T)
 
 
 def found_edges(
     evidence: Evidence,
-    within: InstantaneousEvidence,
+    within: ContemporaneousEvidence | None,
     known: KnownGraph,
     alpha: float,
     settings: DetectorSettings,
     instantaneous: bool | Literal["auto"],
 ) -> FoundEdges:
-    """Choose the edges of the graph; what is known beforehand comes first."""
-    chosen = lagged_edges(evidence, alpha, settings)
+    """Choose the edges of the graph; what is known beforehand comes first.
+
+    What a hidden driver explains better is no link within a slot, unless `instantaneous` is True;
+    and its direction is never claimed.
+    """
     may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
-    either_way = may_be_within | may_be_within.T
-    asked = instantaneous is True
-    linked = _linked(within, alpha, settings.min_effect, asked=asked) & either_way
-    dominates = within_dominates(linked, chosen, evidence, within)
-    if instantaneous and not dominates and evidence.samples.complete:
-        least = settings.min_effect if asked else _LINK_BESIDE_PAST
-        within = present_evidence(evidence, within, allowed, alpha, least)
-        least += _SHARED * within.common
-        linked = _linked(within, alpha, least, asked=asked) & either_way
-        drives = linked & may_be_within & ((within.direction > 0) | ~may_be_within.T)
-        chosen &= ~explained_by_the_present(evidence, allowed, chosen, drives, alpha)
-    elif not instantaneous or not (asked or dominates):
-        linked = np.zeros_like(linked)
-    # a pair with an edge from the past keeps it; the link within the slot would say it twice
-    linked &= ~(chosen | chosen.T)
+    if within is None:
+        within = no_links(len(evidence.p_value))
+    evidence, within_q = one_family(evidence, within, known)
+    chosen = lagged_edges(evidence, alpha, settings)
+    linked = within.linked & (within_q <= alpha)
+    if instantaneous is not True:
+        linked &= ~within.by_hidden_driver
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
+    linked |= must_be_within
+    chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
     free = may_be_within & may_be_within.T
-    towards = np.where(free, within.direction, 1.0 * may_be_within)
     main = main_lag(evidence, allowed)
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
-        within=linked & (towards > towards.T) | must_be_within,
-        oriented=within.oriented | ~free | must_be_within,
+        within=linked,
+        oriented=within.oriented & ~within.by_hidden_driver | ~free | must_be_within,
         main_lag=main,
         evidence=evidence,
         within_evidence=within,
+        within_q=within_q,
     )
-
-
-def _linked(within: InstantaneousEvidence, alpha: float, least: float, *, asked: bool) -> BoolArray:
-    """Say which pairs are linked within a slot.
-
-    If nobody asked for such links, they are a second chance of a false edge in a graph without any:
-    then the clearest of them must pass half the level for the others to count.
-    """
-    if not (asked or within.linked(alpha / 2, least).any()):
-        return np.zeros(within.partial.shape, dtype=bool)
-    return within.linked(alpha, least)
-
-
-def within_dominates(
-    linked: BoolArray, chosen: BoolArray, evidence: Evidence, within: InstantaneousEvidence
-) -> bool:
-    """Say whether most of what series share happens within a slot: sampled slower than it moves.
-
-    Compares the variance explained within a slot with that explained by edges from the past.
-    Missing values cost those more power: then all count that there is some evidence for.
-    """
-    if not evidence.samples.complete:
-        chosen = chosen | (evidence.p_value <= SOME_EVIDENCE)
-    off_diagonal = ~np.eye(len(chosen), dtype=bool)
-    inside = (within.partial**2)[linked & off_diagonal].sum() / 2
-    before = np.clip(evidence.size, 0, 1)[chosen & off_diagonal].sum()
-    return bool(inside > before)
 
 
 def main_lag(evidence: Evidence, allowed: BoolArray) -> NDArray[np.int64]:

@@ -16,8 +16,10 @@ def normal_p(z: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(ndtr(-z), SMALLEST))
 
 
-def cauchy_combination(*p_values: FloatArray) -> FloatArray:
+def cauchy_combination(*p_values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Combine p-values that may depend on each other (Liu and Xie's Cauchy rule).
+
+    `weights` add up to one; without them all p-values count the same.
 
     Examples
     --------
@@ -26,7 +28,7 @@ def cauchy_combination(*p_values: FloatArray) -> FloatArray:
     """
     stacked = np.clip(np.stack(p_values), SMALLEST, _ALMOST_CERTAIN)
     # tan((1/2 - p) π) = 1 / tan(π p), which keeps its digits for small p
-    statistic = (1.0 / np.tan(np.pi * stacked)).mean(axis=0)
+    statistic = np.average(1.0 / np.tan(np.pi * stacked), axis=0, weights=weights)
     combined = np.where(
         statistic > 1e8,
         1.0 / (np.pi * np.maximum(statistic, 1.0)),

@@ -43,7 +43,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
+N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
 _MOST_CHOSEN = 25  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
@@ -261,17 +261,28 @@ def _summed(
 def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "sample column"]:
     """Give ``1, term, ..., term, effect, ...`` of some samples."""
     past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
-    square = past**2
-    forms = (
-        past,
-        (square - 1.0) / np.sqrt(2.0),
-        past * (square - 3.0) / np.sqrt(6.0),
-        np.sin(2.0 * past),
-        np.cos(2.0 * past),
-        np.abs(past),
-    )
-    terms = np.stack(forms, axis=-1).reshape(len(past), past[0].size * _N_FORMS)
+    terms = basis_terms(past).reshape(len(past), past[0].size * _N_FORMS)
     return np.hstack([np.ones((len(past), 1)), terms, now])
+
+
+def basis_terms(values: FloatArray) -> FloatArray:
+    """Give the six basis terms of every value along a new last axis; the first four are tested.
+
+    Examples
+    --------
+    >>> basis_terms(np.array([1.0])).round(2)
+    array([[ 1.  ,  0.  , -0.82,  0.91, -0.42,  1.  ]])
+    """
+    square = values**2
+    forms = (
+        values,
+        (square - 1.0) / np.sqrt(2.0),
+        values * (square - 3.0) / np.sqrt(6.0),
+        np.sin(2.0 * values),
+        np.cos(2.0 * values),
+        np.abs(values),
+    )
+    return np.stack(forms, axis=-1)
 
 
 class Search:
@@ -306,7 +317,7 @@ class Search:
         self._cause = np.repeat(np.arange(n_causes), self._max_lag * _N_FORMS)
         self._usable = np.repeat(allowed.ravel(), _N_FORMS) & varies[1:-1]
         form = np.arange(len(self._cause)) % _N_FORMS
-        self._value, self._tested = np.arange(len(self._cause)) // _N_FORMS, form < _N_TESTED
+        self._value, self._tested = np.arange(len(self._cause)) // _N_FORMS, form < N_TESTED
         self._own, self._first = own, (self._cause == own) & (form == 0)
         n_tested = max(int(self._tested.sum()), 1)
         self._price = float(np.log(max(self._n, 2.0)) + np.log(n_tested))
@@ -378,6 +389,12 @@ class Search:
         share[self._chosen] = self._shares_among(self._chosen)
         t = _t(share, max(self._n - len(self._chosen) - 2, 1.0))
         return np.asarray(t.reshape(-1, self._max_lag, _N_FORMS).max(axis=-1))
+
+    @property
+    def terms(self) -> list[tuple[int, int, int]]:
+        """The chosen terms: the place of the cause, the position of the lag, and the form."""
+        place = np.unravel_index(self._chosen, (self._cause[-1] + 1, self._max_lag, _N_FORMS))
+        return list(zip(*(at.tolist() for at in place), strict=True))
 
     @property
     def values(self) -> IntArray:

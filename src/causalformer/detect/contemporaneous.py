@@ -1,0 +1,662 @@
+r"""Contemporaneous links: which series act on each other within a slot, and which way.
+
+Every series i gets an equation for its present, given the past that the lagged tests found for it
+and for those it may be linked with, and the present of the series before it in an order:
+
+.. math:: x_i(t) = \sum_k w_k\, g_k(\text{past}) + \sum_{j \in \text{parents}(i)} f_{ij}(x_j(t)) + e_i(t).
+
+Its terms are chosen by backward elimination with the extended information criterion of
+`causalformer.detect.few_terms`, to which the non-Gaussianity of the error is added:
+
+.. math:: C_i = n \log \hat\sigma_i^2 - 2 n J(e_i) + k (\log n + \log p) .
+
+J is Hyvärinen's (1998) approximation of the negentropy, so C is twice the negative log-likelihood
+of the equation, whatever law the noise has. The order with the least sum of all C wins. Three
+things make one order likelier than another, and one figure counts them all: the past (in the right
+order the past of a cause reaches its effect through its present, and needs no terms of its own),
+noise that is not Gaussian of either sign (Shimizu et al. 2006), and bent links (Hoyer et al. 2009).
+As parents are chosen given all other parents, two causes of a common effect are not joined, as they
+are by partial correlations given all series.
+
+A direction is claimed if the best order in which the effect comes before the cause is at least 19
+times less likely. A hidden driver of both is the third possibility: then each of the two has the
+equation it has without the other, and their errors are correlated. It is compared by the same
+figure. And one hidden driver of all series (a factor) is compared with the whole graph.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+
+from causalformer.detect.evidence import SMALLEST, cauchy_combination
+from causalformer.detect.few_terms import N_TESTED as N_FORMS
+from causalformer.detect.few_terms import basis_terms, search_terms
+from causalformer.detect.samples import Samples
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_WORTH_A_LOOK = 0.05  # p-value of pairs that may be linked
+_MOST_EXACT = 800  # equations up to which all orders are compared
+_ROUNDS = 20  # of moves in a large graph, at most
+_TINY = 1e-12
+_RIDGE = 1e-6  # keeps the equations of collinear terms solvable
+_MOST_FACTORS = 3
+_EM_ROUNDS = 200
+_LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
+_GLITCH = 5.0  # standard deviations of a normal law
+_PREDICTED = -1  # in place of a lag: the network's prediction
+MOST_SAMPLES = 2**14
+_LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
+
+
+@dataclass(frozen=True)
+class Term:
+    """A basis term of a past value: the cause, the position of the lag, and the form."""
+
+    cause: int
+    lag: int
+    form: int
+
+
+@dataclass(frozen=True, eq=False)
+class Present:
+    """What the present is explained by.
+
+    Attributes
+    ----------
+    now : array ``[sample, series]``
+        Standardised values; zero where missing.
+    observed : array of bool ``[sample, series]``
+        Where there is a value.
+    terms : sequence of list of Term
+        The past terms that each series hangs on.
+    column : callable
+        Gives the column ``[sample]`` of a term.
+    """
+
+    now: Float[np.ndarray, "sample series"]
+    observed: Bool[np.ndarray, "sample series"]
+    terms: Sequence[list[Term]]
+    column: Callable[[Term], FloatArray]
+
+    @property
+    def n_series(self) -> int:
+        """Number of series."""
+        return self.now.shape[1]
+
+    def past_of(self, series: Iterable[int]) -> tuple[list[Term], FloatArray]:
+        """Give the past terms that some series hang on, each once, and their columns."""
+        terms = list(dict.fromkeys(term for i in series for term in self.terms[i]))
+        columns = [self.column(term) for term in terms]
+        return terms, np.column_stack(columns) if columns else np.zeros((len(self.now), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class ContemporaneousEvidence:
+    """Links within a slot; matrices are ``[cause, effect]``.
+
+    Attributes
+    ----------
+    p_value : array, symmetric
+        Test of a link given the past of both and the other parents of its effect.
+    partial : array, symmetric
+        The partial correlation that goes with it.
+    linked : array of bool
+        The links of the most likely graph, each in its likelier direction.
+    probability : array
+        How likely the direction is, against the reverse; 0 where no link is.
+    hidden : array, symmetric
+        How likely a hidden driver of both is, against the link; 0 where no link is.
+    factor : array of bool ``[series]``
+        Whether few hidden drivers of many series, this one among them, explain what these share
+        within a slot better than links.
+    """
+
+    p_value: FloatArray
+    partial: FloatArray
+    linked: BoolArray
+    probability: FloatArray
+    hidden: FloatArray
+    factor: BoolArray
+
+    @property
+    def oriented(self) -> BoolArray:
+        """Whether the direction is claimed."""
+        return np.asarray(self.linked & (self.probability >= _LEVEL))
+
+    @property
+    def by_hidden_driver(self) -> BoolArray:
+        """Whether a hidden driver, of both or of all, explains a link better."""
+        return np.asarray((self.hidden >= _LEVEL) | np.outer(self.factor, self.factor))
+
+
+def no_links(n_series: int) -> ContemporaneousEvidence:
+    """Give the evidence if nobody has looked."""
+    none, one = np.zeros((n_series, n_series)), np.ones((n_series, n_series))
+    return ContemporaneousEvidence(one, none, none > 0, none, none, np.zeros(n_series, bool))
+
+
+def contemporaneous_evidence(present: Present, allowed: BoolArray) -> ContemporaneousEvidence:
+    """Find and orient the links of the present; `allowed` says which may be, ``[cause, effect]``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(2)
+    >>> x = rng.laplace(size=(1000, 3))
+    >>> x[:, 2] += 0.5 * x[:, 0] - 0.5 * x[:, 1]
+    >>> present = Present(x / x.std(0), np.ones(x.shape, bool), [[], [], []], lambda term: x[:, 0])
+    >>> found = contemporaneous_evidence(present, ~np.eye(3, dtype=bool))
+    >>> found.oriented
+    array([[False, False,  True], [False, False,  True], [False, False, False]])
+    """
+    n_series = present.n_series
+    p_value, partial, candidate = _first_look(present, allowed | allowed.T)
+    joined = np.flatnonzero(candidate.any(axis=0)).tolist()
+    designs = {i: _Design(present, candidate, i) for i in joined}
+    equations, all_of_the_past = (
+        _Equations(designs, candidate & allowed, eliminate_past=yes) for yes in (True, False)
+    )
+    linked = np.zeros((n_series, n_series), dtype=bool)
+    probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
+    factor = np.zeros(n_series, dtype=bool)
+    for part in _components(candidate):
+        shared = _hidden_factors(equations, part, len(present.now))
+        if shared < _greedy_order(equations, part).cost:
+            factor[part] = True
+            continue
+        order = _best_order(equations, part)
+        without_past = _best_order(all_of_the_past, part)
+        edges = [(x, y) for y in part for x in equations.given(y, order.before(y)).parents]
+        factor[part] = shared < order.cost
+        for x, y in edges:
+            present_says = without_past.worse_reversed(x, y)
+            past_says = order.worse_reversed(x, y) - present_says
+            doubt = min(abs(past_says), equations.price(y))
+            likelier = present_says + np.sign(past_says) * (abs(past_says) - doubt)
+            probability[x, y] = 1.0 / (1.0 + np.exp(-np.clip(likelier, -1e3, 1e3) / 2))
+            probability[y, x] = 1.0 - probability[x, y]
+            hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, x, y)
+            parents = [k for k in equations.given(y, order.before(y)).parents if k != x]
+            p_value[x, y], partial[x, y] = _tested(present, x, y, parents)
+            p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
+        _draw(linked, edges, probability, allowed)
+    drawn = linked | linked.T
+    p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
+    return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor)
+
+
+def _draw(
+    linked: BoolArray, edges: list[tuple[int, int]], probability: FloatArray, allowed: BoolArray
+) -> None:
+    """Draw links in their likelier direction, the clearest first, without a directed cycle."""
+    for x, y in sorted(edges, key=lambda pair: (-abs(probability[pair] - 0.5), pair)):
+        cause, effect = (x, y) if probability[x, y] >= probability[y, x] else (y, x)
+        if not allowed[cause, effect] or _reaches(linked, effect, cause):
+            cause, effect = effect, cause
+        linked[cause, effect] = True
+
+
+def _reaches(linked: BoolArray, start: int, end: int) -> bool:
+    """Say whether there is a directed path."""
+    reached, new = {start}, {start}
+    while new:
+        new = set(np.flatnonzero(linked[sorted(new)].any(axis=0)).tolist()) - reached
+        reached |= new
+    return end in reached
+
+
+def forms(values: FloatArray) -> FloatArray:
+    """Give the basis terms of every value that are tested, along a new last axis."""
+    return basis_terms(values)[..., :N_FORMS]
+
+
+def make_present(
+    values: FloatArray,
+    samples: Samples,
+    tested: BoolArray,
+    allowed: BoolArray,
+    error: FloatArray,
+    residual: NDArray[np.float32],
+) -> Present:
+    """Collect the present of all series, and the past terms that each hangs on.
+
+    The terms are chosen among normal scores, as in the lagged tests; here they are made of
+    standardised values, as normal scores would hide a noise that is not Gaussian. If the network
+    predicts a series better than the terms, its held-out prediction is one more term.
+
+    Parameters
+    ----------
+    values : array ``[slot, series]``
+        In the units of the data; NaN is a missing value.
+    samples : Samples
+        Normal scores.
+    tested : array of bool ``[cause, effect]``
+        Which pairs were tested for lagged edges.
+    allowed : array of bool ``[cause, effect, lag - 1]``
+        Which lagged edges may be.
+    error : array ``[effect]``
+        Held-out mean squared error of the network.
+    residual : array ``[sample, effect]``
+        Its held-out errors.
+    """
+    step = -(-len(samples) // MOST_SAMPLES)
+    samples, residual = samples.thinned(MOST_SAMPLES), residual[::step]
+    scores = samples.now.cpu().double().numpy()
+    observed = (samples.observed > 0).expand(scores.shape).cpu().numpy()
+    standard = standardised(values)
+    past = samples.past.cpu().double().numpy()
+    terms: list[list[Term]] = []
+    for effect in range(samples.n_series):
+        causes = causes_of(tested, effect)
+        search = search_terms(samples.of(causes, [effect]), allowed[causes, effect], 0)
+        chosen = [Term(causes[place], lag, form) for place, lag, form in search.terms]
+        better = [Term(effect, _PREDICTED, 0)] if error[effect] < search.error else []
+        terms.append(chosen + better)
+
+    def column(term: Term) -> FloatArray:
+        if term.lag == _PREDICTED:
+            return np.asarray(scores[:, term.cause] - residual[:, term.cause])
+        value = standard[samples.slot - term.lag - 1, term.cause]
+        missing = np.isnan(value)
+        if missing.any():
+            value[missing] = _in_units(past[missing, term.cause, term.lag], standard, term.cause)
+        return np.asarray(basis_terms(value)[:, term.form])
+
+    now = np.where(observed, standard[samples.slot], 0.0)
+    return Present(now, observed, terms, column)
+
+
+def causes_of(tested: BoolArray, effect: int) -> list[int]:
+    """List the effect itself, then what it was tested for."""
+    return list(dict.fromkeys([effect, *np.flatnonzero(tested[:, effect]).tolist()]))
+
+
+def _in_units(scores: FloatArray, standard: FloatArray, series: int) -> FloatArray:
+    """Turn normal scores into standardised values of the same rank."""
+    from scipy.special import ndtr
+
+    return np.asarray(np.nanquantile(standard[:, series], ndtr(scores)))
+
+
+def standardised(values: FloatArray) -> FloatArray:
+    """Standardise every series; bring glitches to a limit that noise hardly reaches.
+
+    One bad row in all series would otherwise link them all. The limit is that of Tukey's far
+    outliers in standard deviations of a normal law, about 5.
+
+    Examples
+    --------
+    >>> x = np.r_[np.arange(99.0), 1e300][:, None]
+    >>> bool(np.abs(standardised(x)).max() < 5)
+    True
+    """
+    _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
+    scaled = np.ldexp(values, -exponent)  # exact, and no square can overflow now
+    lower, middle, upper = np.nanquantile(scaled, (0.25, 0.5, 0.75), axis=0)
+    reach = _GLITCH * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
+    reach = np.where(reach > 0, reach, np.inf)
+    clipped = np.clip(scaled, middle - reach, middle + reach)
+    spread = np.nanstd(clipped, axis=0)
+    return np.asarray((clipped - np.nanmean(clipped, axis=0)) / np.where(spread > 0, spread, 1.0))
+
+
+def _first_look(present: Present, allowed: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Test every pair given its past alone; say which may be linked, alone or given all others."""
+    n_series = present.n_series
+    p_value, partial = np.ones((n_series, n_series)), np.zeros((n_series, n_series))
+    freed = []
+    for i in range(n_series):
+        _, past = present.past_of([i])
+        shown = present.observed[:, i]
+        left = np.zeros((len(past), N_FORMS))
+        left[shown] = _freed(past[shown], forms(present.now[shown, i]))
+        freed.append(left)
+    for x, y in combinations(range(n_series), 2):
+        both = present.observed[:, x] & present.observed[:, y]
+        n_terms = len(present.terms[x]) + len(present.terms[y])
+        p_value[x, y], partial[x, y] = _pair_test(freed[x][both], freed[y][both], n_terms)
+        p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
+    errors = np.stack([left[:, 0] for left in freed], axis=1)
+    given_all = _given_all(errors, present.observed)
+    candidate = allowed & (np.minimum(p_value, given_all) < _WORTH_A_LOOK)
+    np.fill_diagonal(candidate, val=False)
+    return p_value, partial, candidate
+
+
+def _given_all(errors: FloatArray, observed: BoolArray) -> FloatArray:
+    """Give p-values of the partial correlations given all other series."""
+    from scipy.special import stdtr
+
+    n_series, complete = errors.shape[1], observed.all(axis=1)
+    freedom = int(complete.sum()) - n_series
+    if freedom < n_series:
+        return np.ones((n_series, n_series))
+    precision = np.linalg.pinv(np.cov(errors[complete].T), hermitian=True)
+    scale = np.sqrt(np.maximum(np.diag(precision), _TINY))
+    partial = np.clip(precision / np.outer(scale, scale), -1 + _TINY, 1 - _TINY)
+    np.fill_diagonal(partial, 0.0)
+    t = np.abs(partial) * np.sqrt(freedom / (1.0 - partial**2))
+    return np.asarray(2.0 * stdtr(freedom, -t))
+
+
+def _tested(present: Present, x: int, y: int, parents: list[int]) -> tuple[float, float]:
+    """Test a link given the past of both and other parents of the effect."""
+    shown = present.observed[:, [x, y, *parents]].all(axis=1)
+    _, past = present.past_of([x, y, *parents])
+    others = forms(present.now[:, parents]).reshape(len(past), -1)
+    given = np.hstack([past, others])[shown]
+    freed = _freed(given, forms(present.now[shown][:, [x, y]]).reshape(len(given), -1))
+    return _pair_test(freed[:, :N_FORMS], freed[:, N_FORMS:], given.shape[1])
+
+
+def _freed(given: FloatArray, columns: FloatArray) -> FloatArray:
+    """Give what the given columns and a constant leave of others."""
+    given, columns = given - given.mean(axis=0), columns - columns.mean(axis=0)
+    gram = given.T @ given
+    gram.flat[:: len(gram) + 1] += 1e-6 * max(len(given), 1)
+    return np.asarray(columns - given @ np.linalg.solve(gram, given.T @ columns))
+
+
+_STRAIGHT = 0.7  # prior weight of a straight link; the bent forms of either series share the rest
+
+
+def _pair_test(x: FloatArray, y: FloatArray, n_terms: int) -> tuple[float, float]:
+    """Test ``x[sample, form]`` and ``y[sample, form]`` for a link; give p and the correlation.
+
+    The straight values of both are correlated, and the bent forms of each with the straight value
+    of the other, with White's (1980) variance: noise whose size changes together is no link.
+    """
+    from scipy.special import stdtr
+
+    if len(x) < n_terms + 3:
+        return 1.0, 0.0
+    one = np.hstack([x, np.repeat(x[:, :1], N_FORMS - 1, axis=1)])
+    other = np.hstack([np.repeat(y[:, :1], N_FORMS, axis=1), y[:, 1:]])
+    product, size = one * other, (one**2).sum(0) * (other**2).sum(0)
+    correlation = product.sum(0) / np.sqrt(np.maximum(size, SMALLEST))
+    unequal = len(x) * (product**2).sum(0) / np.maximum(size, SMALLEST)
+    freedom = len(x) - n_terms - 2.0
+    t = np.abs(correlation) * np.sqrt(freedom / np.maximum(1.0 - correlation**2, _TINY))
+    t = t / np.sqrt(np.maximum(unequal, 1.0))
+    p_values = np.maximum(2.0 * stdtr(freedom, -t), SMALLEST)
+    bent = (1.0 - _STRAIGHT) / (2 * N_FORMS - 2)
+    weights = np.array([_STRAIGHT, *[bent] * (2 * N_FORMS - 2)])
+    return float(cauchy_combination(*p_values, weights=weights)), float(correlation[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """The present of a series: its criterion, the series in it, and its errors."""
+
+    cost: float
+    parents: tuple[int, ...]
+    errors: FloatArray
+    rows: IntArray
+
+
+class _Equations:
+    """The equations of all series, given which others may be in them; each is fitted once.
+
+    Without `eliminate_past` all past terms stay in every equation, so that the past of two series
+    says nothing about which of them comes first.
+    """
+
+    def __init__(
+        self, designs: Mapping[int, "_Design"], candidate: BoolArray, *, eliminate_past: bool
+    ) -> None:
+        self._designs, self._candidate, self._eliminate = designs, candidate, eliminate_past
+        self._known: dict[tuple[int, tuple[int, ...]], Equation] = {}
+
+    def given(self, effect: int, before: Iterable[int]) -> Equation:
+        """Fit the equation of a series, with the present of those before it on offer."""
+        offered = tuple(sorted(k for k in before if self._candidate[k, effect]))
+        key = effect, offered
+        if key not in self._known:
+            self._known[key] = self._designs[effect].fitted(offered, self._eliminate)
+        return self._known[key]
+
+    def n_equations(self, part: list[int]) -> int:
+        """Say how many equations all orders of some series take."""
+        return int((2 ** self._candidate[np.ix_(part, part)].sum(axis=0)).sum())
+
+    def price(self, effect: int) -> float:
+        """What a term of an equation costs."""
+        return self._designs[effect].price
+
+
+class _Design:
+    """The columns that an equation may have: the past, and the present of its candidates."""
+
+    def __init__(self, present: Present, candidate: BoolArray, effect: int) -> None:
+        self._series = np.flatnonzero(candidate[:, effect] | candidate[effect]).tolist()
+        terms, past = present.past_of([effect, *self._series])
+        self.rows = np.flatnonzero(present.observed[:, [effect, *self._series]].all(axis=1))
+        others = forms(present.now[:, self._series]).reshape(len(past), -1)
+        columns = np.hstack([past, others, present.now[:, [effect]]])[self.rows]
+        columns -= columns.mean(axis=0)
+        self._n, self._n_past = float(max(len(columns), 2)), len(terms)
+        gram = columns.T @ columns / self._n
+        scale = np.sqrt(np.maximum(np.diag(gram), _TINY))
+        self._columns = columns / scale
+        self._gram = gram / np.outer(scale, scale)
+        self._own = np.array([term.cause == effect and term.form == 0 for term in terms], bool)
+        self.price = float(np.log(self._n) + np.log(max(columns.shape[1] - 1, 2)))
+
+    def fitted(self, offered: tuple[int, ...], eliminate_past: bool) -> Equation:
+        """Drop terms that do not pay, one by one, but for the straight past of the effect."""
+        first = [self._n_past + N_FORMS * self._series.index(k) for k in offered]
+        at = np.array([*range(self._n_past), *(a + f for a in first for f in range(N_FORMS))], int)
+        kept = np.zeros(len(at), dtype=bool)
+        kept[: self._n_past] = self._own if eliminate_past else True
+        inverse = np.linalg.inv(self._gram[np.ix_(at, at)] + _RIDGE * np.eye(len(at)))
+        weights = inverse @ self._gram[at, -1]
+        left = max(1.0 - float(self._gram[at, -1] @ weights), _TINY)
+        stays = np.ones(len(at), dtype=bool)
+        while True:
+            pivot = np.where(stays, inverse.diagonal(), 1.0)
+            lost = np.where(stays & ~kept, weights**2 / pivot, np.inf)
+            least = int(lost.argmin()) if len(lost) else 0
+            if not len(lost) or self._n * np.log1p(lost[least] / left) > self.price:
+                break
+            left += float(lost[least])
+            row = inverse[least] / inverse[least, least]
+            weights = weights - row * weights[least]
+            inverse = inverse - np.outer(inverse[least], row)
+            stays[least] = False
+        errors = self._columns[:, -1] - self._columns[:, at[stays]] @ weights[stays]
+        places = (at[stays & (at >= self._n_past)] - self._n_past) // N_FORMS
+        parents = tuple(sorted({self._series[place] for place in places.tolist()}))
+        cost = self._n * float(np.log(left)) + int(stays.sum()) * self.price
+        return Equation(cost - 2.0 * self._n * negentropy(errors), parents, errors, self.rows)
+
+
+def negentropy(x: FloatArray) -> float:
+    """Approximate how far noise is from Gaussian (Hyvärinen 1998): zero if it is.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> laws = rng.standard_normal(10_000), rng.laplace(size=10_000), rng.uniform(size=10_000)
+    >>> [round(negentropy(x), 2) for x in laws]
+    [0.0, 0.06, 0.06]
+    """
+    if len(x) < 2:  # noqa: PLR2004
+        return 0.0
+    u = (x - x.mean()) / max(float(x.std()), _TINY)
+    flat = float((np.logaddexp(u, -u) - np.log(2.0)).mean()) - 0.374567
+    skewed = float((u * np.exp(-(u**2) / 2.0)).mean())
+    return 79.047 * flat**2 + 7.4129 * skewed**2
+
+
+class _Order:
+    """An order of some series, and what its equations cost."""
+
+    def __init__(self, equations: _Equations, series: tuple[int, ...], *, exact: bool) -> None:
+        self._equations, self.series, self._exact = equations, series, exact
+        self.cost = sum(equations.given(i, self.before(i)).cost for i in series)
+
+    def before(self, effect: int) -> tuple[int, ...]:
+        """Give the series before one of them."""
+        return self.series[: self.series.index(effect)]
+
+    def worse_reversed(self, x: int, y: int) -> float:
+        """By how much the best order with y before x costs more than the best with x before y."""
+        if self._exact:
+            part = sorted(self.series)
+            orders = (_exact_order(self._equations, part, pair) for pair in ((x, y), (y, x)))
+            forth, back = (_Order(self._equations, order, exact=True).cost for order in orders)
+            return back - forth
+        a, b = sorted((self.series.index(x), self.series.index(y)))
+        first, last, between = self.series[a], self.series[b], self.series[a + 1 : b]
+        ways = ((last, first, *between), (*between, last, first))
+        orders = ((*self.series[:a], *way, *self.series[b + 1 :]) for way in ways)
+        turned = min(_Order(self._equations, order, exact=False).cost for order in orders)
+        return (turned - self.cost) * (1.0 if first == x else -1.0)
+
+
+def _best_order(equations: _Equations, part: list[int]) -> _Order:
+    """Find the order of linked series whose equations cost least."""
+    if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:  # noqa: PLR2004
+        return _Order(equations, _exact_order(equations, part), exact=True)
+    return _climbed(equations, part)
+
+
+def _exact_order(
+    equations: _Equations, part: list[int], first: tuple[int, int] | None = None
+) -> tuple[int, ...]:
+    """Compare all orders (Silander and Myllymäki 2006): the best order of every subset follows
+    from those of the subsets with one series less. `first` names two series and their order.
+    """
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for subset in range(1, 2 ** len(part)):
+        ways = []
+        for place, last in enumerate(part):
+            without = subset & ~(1 << place)
+            if without == subset or without not in best:
+                continue
+            cost, order = best[without]
+            if first is not None and last == first[1] and first[0] not in order:
+                continue
+            ways.append((cost + equations.given(last, order).cost, (*order, last)))
+        if ways:
+            best[subset] = min(ways)
+    return best[2 ** len(part) - 1][1]
+
+
+def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
+    """Begin with the series that the others explain least beyond those before it."""
+    order: tuple[int, ...] = ()
+    for _ in part:
+        rest = [i for i in part if i not in order]
+        gain = {i: equations.given(i, order).cost - equations.given(i, part).cost for i in rest}
+        order = (*order, min(rest, key=lambda i: (gain[i], i)))
+    return _Order(equations, order, exact=False)
+
+
+def _climbed(equations: _Equations, part: list[int]) -> _Order:
+    """Improve an order by moving single series, as long as that lowers the cost."""
+    best = _greedy_order(equations, part)
+    for _ in range(_ROUNDS):
+        before = best.cost
+        for series in part:
+            without = tuple(i for i in best.series if i != series)
+            moved = (
+                _Order(equations, (*without[:at], series, *without[at:]), exact=False)
+                for at in range(len(part))
+            )
+            best = min(best, *moved, key=lambda order: order.cost)
+        if best.cost >= before:
+            break
+    return best
+
+
+def _hidden_driver(equations: _Equations, order: _Order, x: int, y: int) -> float:
+    """Say how likely correlated errors of two series are, in place of a link between them."""
+    of_x, with_x = (equations.given(i, order.before(i)) for i in (x, y))
+    without = equations.given(y, [k for k in order.before(y) if k != x])
+    _, in_x, in_y = np.intersect1d(of_x.rows, without.rows, return_indices=True)
+    if len(in_x) < 3:  # noqa: PLR2004
+        return 0.0
+    correlation = np.corrcoef(of_x.errors[in_x], without.errors[in_y])[0, 1]
+    shared = len(in_x) * np.log(max(1.0 - correlation**2, _TINY)) + equations.price(y)
+    worse = without.cost + shared - with_x.cost
+    return float(1.0 / (1.0 + np.exp(np.clip(worse, -1e3, 1e3) / 2)))
+
+
+def _hidden_factors(equations: _Equations, part: list[int], n_samples: int) -> float:
+    """Give the cost of the equations without links, their errors driven by hidden factors.
+
+    A loading costs what a parameter does that was not chosen among others, log n. One factor of
+    three series or fewer can look like any graph: it is no alternative.
+    """
+    alone = [equations.given(i, []) for i in part]
+    rows = alone[0].rows
+    for equation in alone[1:]:
+        rows = np.intersect1d(rows, equation.rows)
+    correlation = _correlation(alone, rows)
+    if correlation is None:
+        return np.inf
+    size, costs = len(part), []
+    for n_factors in range(1, _MOST_FACTORS + 1):
+        n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
+        if n_loadings >= size * (size - 1) // 2:
+            break
+        fit = factor_fit(correlation, n_factors)
+        costs.append(n_samples * fit + n_loadings * np.log(n_samples))
+    return sum(e.cost for e in alone) + min(costs, default=np.inf)
+
+
+def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None:
+    """Correlate errors in the rows that all have; None if these are too few."""
+    if len(rows) < 2 * len(equations):
+        return None
+    errors = [e.errors[np.searchsorted(e.rows, rows)] for e in equations]
+    return np.asarray(np.corrcoef(errors))
+
+
+def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
+    r"""Give the least :math:`\log|\Sigma| + tr(R \Sigma^{-1}) - N` of a correlation matrix R.
+
+    :math:`\Sigma` has so many factors. By the EM algorithm (Rubin and Thayer 1982).
+
+    Examples
+    --------
+    >>> loading = np.array([0.8, 0.7, 0.6, 0.5])
+    >>> matrix = np.outer(loading, loading)
+    >>> np.fill_diagonal(matrix, 1.0)
+    >>> round(factor_fit(matrix) - np.log(np.linalg.det(matrix)), 3)
+    0.0
+    """
+    size, axes = np.linalg.eigh(correlation)
+    loading = axes[:, -n_factors:] * np.sqrt(np.maximum(size[-n_factors:] - 1.0, 0.01))
+    identity = np.eye(n_factors)
+    for _ in range(_EM_ROUNDS):
+        unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
+        scaled = loading / unique[:, None]
+        weight = np.linalg.solve(identity + loading.T @ scaled, scaled.T)  # of scores
+        shared = correlation @ weight.T
+        moment = identity - weight @ loading + weight @ shared
+        loading = np.linalg.solve(moment, shared.T).T
+    unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
+    sigma = loading @ loading.T + np.diag(unique)
+    _, log_size = np.linalg.slogdet(sigma)
+    return float(log_size + np.trace(np.linalg.solve(sigma, correlation)) - len(correlation))
+
+
+def _components(candidate: BoolArray) -> list[list[int]]:
+    """Give the series that are joined by candidates, component by component."""
+    left, parts = set(np.flatnonzero(candidate.any(axis=0)).tolist()), []
+    while left:
+        part, new = set[int](), {min(left)}
+        while new:
+            part |= new
+            new = set(np.flatnonzero(candidate[sorted(new)].any(axis=0)).tolist()) - part
+        parts.append(sorted(part))
+        left -= part
+    return parts

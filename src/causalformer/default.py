@@ -273,18 +273,20 @@ def fit_default(
             checkpoint=checkpoint,
             on_epoch=on_epoch,
         )
+    present = make_present(
+        levelled(table) if scaling.by_run else table.values,
+        samples,
+        evidence.tested,
+        known.allowed[..., 1:],
+        evidence.removal.error,
+        evidence.removal.residual,
+    )
     within = None
     if options.instantaneous:
-        present = make_present(
-            levelled(table) if scaling.by_run else table.values,
-            samples,
-            evidence.tested,
-            known.allowed[..., 1:],
-            evidence.removal.error,
-            evidence.removal.residual,
-        )
         within = contemporaneous_evidence(present, known.allowed[..., 0])
-    found = found_edges(evidence, within, known, options.alpha, settings, options.instantaneous)
+    found = found_edges(
+        evidence, within, present, known, options.alpha, settings, options.instantaneous
+    )
     frequency = None
     if options.stability:
         frequency = edge_frequency(

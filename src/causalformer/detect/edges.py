@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
-from causalformer.detect.contemporaneous import ContemporaneousEvidence, no_links
+from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present, no_links
 from causalformer.detect.evidence import false_discovery_q
+from causalformer.detect.hidden import hidden_drivers
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -21,6 +22,7 @@ _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest v
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
 _MOST_DOUBT = 0.5  # local false discovery rate of an edge, at most
+_MOST_HIDDEN = 0.5  # an edge must be a direct one rather than the work of a hidden driver
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,9 @@ class FoundEdges:
         What the edges rest on.
     within_q : array ``[cause, effect]``
         q-values of links within a slot, in one family with lagged edges between series.
+    hidden : array ``[cause, effect]``
+        How likely a hidden driver is behind each lagged edge between series that was found; those
+        that are rather its work are not drawn.
     """
 
     lagged: BoolArray
@@ -50,6 +55,7 @@ class FoundEdges:
     evidence: Evidence
     within_evidence: ContemporaneousEvidence
     within_q: FloatArray
+    hidden: FloatArray
 
     @property
     def score(self) -> FloatArray:
@@ -140,6 +146,7 @@ def one_family(
 def found_edges(
     evidence: Evidence,
     within: ContemporaneousEvidence | None,
+    present: Present,
     known: KnownGraph,
     alpha: float,
     settings: DetectorSettings,
@@ -164,6 +171,9 @@ def found_edges(
     chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
     free = may_be_within & may_be_within.T
     main = main_lag(evidence, allowed)
+    between = chosen & ~np.eye(len(chosen), dtype=bool)
+    hidden = hidden_drivers(present, between, main)
+    chosen &= hidden <= _MOST_HIDDEN
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked,
@@ -172,6 +182,7 @@ def found_edges(
         evidence=evidence,
         within_evidence=within,
         within_q=within_q,
+        hidden=hidden,
     )
 
 

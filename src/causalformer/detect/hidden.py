@@ -1,0 +1,109 @@
+r"""Hidden drivers of lagged edges: does the effect follow the level of the cause, or its surprises?
+
+A cause acts by its value, whatever that value comes from. A hidden driver that reaches x first and
+y later acts on y, too, but only its own share of x foretells y: the part of x that the past does
+not explain. What x keeps of its own past is idle. So two models of an edge have the same number of
+weights, and the better one is told by the errors they leave:
+
+.. math:: y(t) = \dots + w\, x(t - l) \qquad\text{or}\qquad y(t) = \dots + w\, u_x(t - l) ,
+
+with :math:`u_x` the error of x given its past. This is the comparison behind Durbin, Wu and
+Hausman's test of exogeneity, with the past of x as its instrument. Where x has no memory the two
+are the same, and nothing can be said. How many edges of a graph are a hidden driver's is estimated
+from all of them together (empirical Bayes, with one direct edge more than were found).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalformer.detect.contemporaneous import Present, Term, freed
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_ROUNDS = 50
+_LEAST_SAMPLES = 30
+
+
+def hidden_drivers(present: Present, edges: BoolArray, lag: IntArray) -> FloatArray:
+    """Say how likely each edge is the work of a hidden driver, ``[cause, effect]``.
+
+    Parameters
+    ----------
+    present : Present
+        All series, and the past terms they hang on.
+    edges : array of bool ``[cause, effect]``
+        The lagged edges between series; zero elsewhere.
+    lag : array of int ``[cause, effect]``
+        Position of the lag of each.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> driver, x, y = rng.standard_normal((3, 2000))
+    >>> for t in range(2, 2000):
+    ...     x[t] += 0.6 * x[t - 1] + driver[t - 1]
+    ...     y[t] += driver[t - 2]
+    >>> values = np.array([x, y]).T / [x.std(), y.std()]
+    >>> slot = np.arange(1, 2000)
+    >>> present = Present(
+    ...     values[1:], np.ones((1999, 2), bool), [[Term(0, 0, 0)], [Term(0, 0, 0)]],
+    ...     lambda term: values[slot - 1 - term.lag, term.cause], slot,
+    ... )
+    >>> edges = np.array([[False, True], [False, False]])
+    >>> bool(hidden_drivers(present, edges, np.zeros((2, 2), int))[0, 1] > 0.9)
+    True
+    """
+    likely = np.zeros(edges.shape)
+    pairs = np.argwhere(edges).tolist()
+    if not pairs:
+        return likely
+    causes = {cause for cause, _ in pairs}
+    surprise = {cause: _surprise(present, cause) for cause in causes}
+    row_of_slot = np.full(int(present.slot.max()) + 1, -1)
+    row_of_slot[present.slot] = np.arange(len(present.slot))
+    odds = np.array(
+        [_log_odds(present, c, e, int(lag[c, e]), surprise[c], row_of_slot) for c, e in pairs]
+    )
+    likelihood, share = np.exp(np.clip(odds, -50, 50)), 0.5
+    for _ in range(_ROUNDS):
+        posterior = share * likelihood / (share * likelihood + 1.0 - share)
+        share = float(posterior.sum()) / (len(pairs) + 1)
+    likely[tuple(np.transpose(pairs))] = posterior
+    return likely
+
+
+def _surprise(present: Present, series: int) -> FloatArray:
+    """Give the error of a series given its past; NaN where it was not observed."""
+    shown = present.observed[:, series]
+    _, past = present.past_of([series])
+    left = np.full(len(shown), np.nan)
+    left[shown] = freed(past[shown], present.now[shown, series][:, None])[:, 0]
+    return left
+
+
+def _log_odds(
+    present: Present,
+    cause: int,
+    effect: int,
+    lag: int,
+    surprise: FloatArray,
+    row_of_slot: IntArray,
+) -> float:
+    """Compare the surprises of a cause with its values as what an effect hangs on."""
+    before = present.slot - lag - 1
+    row = np.where(before >= 0, row_of_slot[np.maximum(before, 0)], -1)
+    then = np.where(row >= 0, surprise[row], np.nan)
+    shown = present.observed[:, effect] & np.isfinite(then)
+    if shown.sum() < _LEAST_SAMPLES:
+        return 0.0
+    chosen = present.terms[effect]
+    others = [term for term in chosen if term.cause != cause]
+    given = np.column_stack([np.zeros(len(shown)), *map(present.column, others)])[shown]
+    level = present.column(Term(cause, lag, 0))[shown]
+    columns = np.column_stack([present.now[shown, effect], level, then[shown]])
+    left, by_level, by_surprise = freed(given, columns).T
+    errors = [left - x * (x @ left) / max(float(x @ x), 1e-12) for x in (by_level, by_surprise)]
+    first, second = (max(float(error @ error), 1e-12) for error in errors)
+    return 0.5 * len(left) * float(np.log(first / second))

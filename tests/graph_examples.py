@@ -41,6 +41,9 @@ def ring(names, score=math.nan):
     )
 
 
+DOUBT = "Wind, 1 slot before, predicts both."
+
+
 def evident():
     """A tested lagged edge, and an instantaneous one whose direction is a guess."""
     return CausalGraph(
@@ -53,6 +56,18 @@ def evident():
     )
 
 
+def doubtful():
+    """An edge, a link without direction and a self-loop; the first two may be confounded."""
+    return CausalGraph(
+        ("a", "b", "c"),
+        (
+            Edge("a", "b", 2, 0.9, q_value=0.003, may_be_confounded=DOUBT),
+            Edge("b", "c", 0, 0.5, oriented=False, may_be_confounded='b, "c" & <d> share it'),
+            Edge("c", "c", 1, 0.1),
+        ),
+    )
+
+
 @st.composite
 def graphs(draw, alphabet=None):
     text = st.text(alphabet, max_size=6) if alphabet else st.text(max_size=6)
@@ -60,11 +75,13 @@ def graphs(draw, alphabet=None):
     triple = st.tuples(st.sampled_from(names), st.sampled_from(names), st.integers(0, 4))
     triples = draw(st.lists(triple, max_size=10, unique=True))
     with_evidence = draw(st.booleans())
-    edges = [
-        Edge(c, e, lag, draw(st.floats()), **(draw(evidence(lag)) if with_evidence else {}))
-        for c, e, lag in triples
-        if c != e or lag > 0
-    ]
+    edges = []
+    for c, e, lag in triples:
+        known = draw(evidence(lag)) if with_evidence else {}
+        if (e, c, lag) in triples and known:
+            known["oriented"] = True  # a link without direction comes alone
+        if c != e or lag > 0:
+            edges.append(Edge(c, e, lag, draw(st.floats()), **known))
     return CausalGraph(names, tuple(edges))
 
 
@@ -78,4 +95,5 @@ def evidence(draw, lag):
         "strength": draw(st.floats(0, allow_infinity=False) | st.just(math.nan)),
         "frequency": draw(shares),
         "oriented": lag > 0 or draw(st.booleans()),
+        "may_be_confounded": draw(st.just("") | st.text(max_size=12)),
     }

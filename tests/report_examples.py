@@ -13,7 +13,7 @@ from causalformer.detect.calibrated import new_network
 from causalformer.diagnostics import Diagnostics
 from causalformer.graph import CausalGraph, Edge
 from causalformer.training import History
-from graph_examples import HOSTILE
+from graph_examples import DOUBT, HOSTILE
 
 RIGHT_TO_LEFT = "درجة الحرارة"
 
@@ -27,7 +27,7 @@ def made_table(names, n_slots=200, *, dates=False, missing=False, seed=0):
     return SeriesTable(values, tuple(names), time if dates else None, "made/data.csv")
 
 
-def made_model(table, edges, *, max_lag=3, warnings=(), seed=0):
+def made_model(table, edges, *, max_lag=3, warnings=(), seed=0, **about):
     """A default fit with these edges; every other number is drawn."""
     rng = np.random.default_rng(seed)
     n = table.n_series
@@ -52,7 +52,7 @@ def made_model(table, edges, *, max_lag=3, warnings=(), seed=0):
         scaling=fit_table_scaling(table),
         model=network.eval(),
         history=History((), "max_epochs"),
-        graph=CausalGraph(table.names, tuple(edges), {"preset": "default", "alpha": 0.05}),
+        graph=CausalGraph(table.names, tuple(edges), {"preset": "default", "alpha": 0.05, **about}),
         scores=scores,
         diagnostics=Diagnostics(
             names=table.names,
@@ -87,6 +87,17 @@ def small_model(**changes):
         made_edge("river", "soil", 0, 40, oriented=False),
     ]
     return made_model(table, edges, **changes)
+
+
+def doubtful_model():
+    """Edges that may come from a hidden driver, and a season that was accounted for."""
+    table = made_table(("rain", "river", "soil"))
+    edges = [
+        made_edge("rain", "river", 2),
+        made_edge("rain", "soil", 1, 10, may_be_confounded=DOUBT),
+        made_edge("river", "soil", 0, 20, oriented=False, may_be_confounded="<b>both</b> rise"),
+    ]
+    return made_model(table, edges, time_terms=["a season of 24 slots in rain, soil"])
 
 
 def large_model(n_series=260, n_edges=1000, seed=0):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -14,12 +15,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from causalformer import __version__
+from causalformer import CausalFormer, __version__
 from causalformer.cli import app, main
 from causalformer.config import PRESETS
 from causalformer.datasets import make_structure
 from causalformer.graph import CausalGraph
-from graph_examples import HOSTILE
+from graph_examples import DOUBT, HOSTILE
 from waiting import PATIENCE, wait_until
 
 TINY = [
@@ -233,6 +234,32 @@ def test_discover_without_a_preset_prints_q_values_and_writes_results(long_data,
     assert "q_value" in (out / "edges.csv").read_text().splitlines()[0]
     facts = json.loads((out / "run.json").read_text())
     assert (facts["preset"], facts["training"]["epochs"]) == ("default", 3)
+
+
+def test_discover_tells_hidden_drivers_and_what_was_accounted_for(long_data, tmp_path, monkeypatch):
+    fit = CausalFormer.fit
+
+    def doubt(model, table):
+        fit(model, table)
+        edges = tuple(replace(edge, may_be_confounded=DOUBT) for edge in model.graph_)
+        terms = ["a season of 24 slots in x0, x1", "a trend in x\x1b2"]
+        about = {**model.graph_.metadata, "time_terms": terms}
+        model.graph_ = CausalGraph(model.names_, edges, about)
+        return model
+
+    monkeypatch.setattr(CausalFormer, "fit", doubt)
+    monkeypatch.setattr("causalformer.cli.fitting._FOOTNOTES", 1)
+    done = run("discover", long_data, *QUICK, "--out", tmp_path / "results")
+    assert (done.exit_code, done.stderr) == (0, "")
+    graph = CausalGraph.load(tmp_path / "results" / "graph.json")
+    said = " ".join(done.stdout.split())
+    assert said.count(f"{graph.edges[0].arrow} *") == 1
+    assert "* may come from a hidden common driver" in said
+    assert f"* {graph.edges[0].arrow} (lag {graph.edges[0].lag}): {DOUBT}" in said
+    assert f"… and {len(graph) - 1} more" in said
+    assert r"Accounted for: a season of 24 slots in x0, x1; a trend in x\x1b2." in said
+    rows = csv.DictReader(StringIO((tmp_path / "results" / "edges.csv").read_text()))
+    assert {row["may_be_confounded"] for row in rows} == {DOUBT}
 
 
 def test_options_of_the_default_method_reach_it(long_data, tmp_path):

@@ -12,8 +12,9 @@ from hypothesis import given
 from rich.console import Console
 
 from causalformer.errors import FileFormatError
+from causalformer.formats import footnotes, to_html
 from causalformer.graph import CausalGraph, Edge
-from graph_examples import HOSTILE, chain, evident, graphs, ring
+from graph_examples import DOUBT, HOSTILE, chain, doubtful, evident, graphs, ring
 
 
 @given(graphs())
@@ -43,6 +44,16 @@ def test_json_holds_evidence_only_where_it_is_known():
         {"cause": "b", "effect": "c", "lag": 0, "score": 0.5, "q_value": 0.04, "oriented": False},
         {"cause": "c", "effect": "c", "lag": 1, "score": 0.1},
     ]
+
+
+def test_json_has_the_sentence_only_where_there_is_one():
+    edges = json.loads(doubtful().to_json())["edges"]
+    assert [edge.get("may_be_confounded") for edge in edges] == [
+        DOUBT,
+        'b, "c" & <d> share it',
+        None,
+    ]
+    assert CausalGraph.from_json(doubtful().to_json()) == doubtful()
 
 
 def test_json_of_earlier_releases_is_read():
@@ -86,6 +97,7 @@ def altered(**changes):
         (with_edge(p_value=2), "'a' -> 'b': p_value is 2, but must be between 0 and 1"),
         (with_edge(oriented="no"), "oriented must be True or False, not 'no'"),
         (with_edge(oriented=False), "oriented is False at lag 1"),
+        (with_edge(may_be_confounded=1), "may_be_confounded must be text, not 1"),
         (altered(metadata=[]), "mapping"),
     ],
 )
@@ -160,6 +172,10 @@ def test_dot_escapes_names_and_dashes_instantaneous_edges():
         '  n1 -> n2 [label="0", style=dashed, dir=none];',
         '  n2 -> n2 [label="1"];',
     ]
+    assert doubtful().to_dot().splitlines()[4:6] == [
+        f'  n0 -> n1 [label="2*", tooltip="{DOUBT}"];',
+        '  n1 -> n2 [label="0*", style=dashed, dir=none, tooltip="b, \\"c\\" &amp; <d> share it"];',
+    ]
     text = ring(HOSTILE).to_dot()
     assert len(text.rstrip("\n").split("\n")) == 2 + 2 * len(HOSTILE)  # a line per statement
     strings = r'"(?:[^"\\]|\\.)*"'
@@ -182,6 +198,21 @@ def test_csv_has_columns_for_evidence():
         "b,c,0,instantaneous,0.5,,0.04,,False",
         "c,c,1,self,0.1,,,,True",
     ]
+
+
+def test_csv_has_a_column_for_the_sentence():
+    assert doubtful().to_csv().splitlines() == [
+        "cause,effect,lag,kind,score,p_value,q_value,strength,oriented,may_be_confounded",
+        f'a,b,2,lagged,0.9,,0.003,,True,"{DOUBT}"',
+        'b,c,0,instantaneous,0.5,,,,False,"b, ""c"" & <d> share it"',
+        "c,c,1,self,0.1,,,,True,",
+    ]
+
+
+def test_graphml_has_the_sentence_and_reads_without_it():
+    check_graphml(doubtful())
+    assert doubtful().to_graphml().count("Wind, 1 slot before") == 1
+    assert "may_be_confounded" not in evident().to_graphml()
 
 
 @given(graphs())
@@ -218,6 +249,20 @@ def test_table_shows_what_is_known_of_q_and_strength():
     assert rows[5] == ["c → c", "1", "self", "0.1", "–", "–"]
     only_q = CausalGraph(("a", "b"), (Edge("a", "b", 1, q_value=0.5, p_value=0.1),))
     assert [column.header for column in only_q.table().columns] == rows[1][:5]
+
+
+def test_table_and_notebook_mark_what_may_be_confounded_and_say_why():
+    text = printed(doubtful().table())
+    assert "a → b *" in text
+    assert "b — c *" in text
+    assert "c → c *" not in text
+    assert "* may come from a hidden common driver" in text
+    assert "*" not in printed(evident().table())
+    assert footnotes(doubtful(), limit=1) == [f"* a → b (lag 2): {DOUBT}"]
+    page = to_html(doubtful())
+    assert "<td>a → b *</td>" in page
+    assert page.endswith("* b — c (lag 0): b, &quot;c&quot; &amp; &lt;d&gt; share it</p>")
+    assert "*" not in to_html(evident())
 
 
 def test_table_shows_hostile_names_without_obeying_them():

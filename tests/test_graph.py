@@ -12,7 +12,7 @@ from hypothesis import given
 from causalformer.errors import DataError, FileFormatError, OutputError, SettingsError
 from causalformer.graph import CausalGraph, Edge
 from fresh_interpreter import loaded_by
-from graph_examples import HOSTILE, chain, evident, graphs, ring
+from graph_examples import DOUBT, HOSTILE, chain, doubtful, evident, graphs, ring
 
 # -------------------------------------------------------------------- edges
 
@@ -60,6 +60,8 @@ def test_invalid_edges_are_refused(arguments, problem):
         (1, {"strength": 10**400}, "strength must be a number"),
         (0, {"oriented": 0}, "oriented must be True or False, not 0"),
         (2, {"oriented": False}, "oriented is False at lag 2"),
+        (2, {"may_be_confounded": True}, "may_be_confounded must be text, not True"),
+        (2, {"may_be_confounded": None}, "may_be_confounded must be text, not None"),
     ],
 )
 def test_impossible_evidence_is_refused_by_edge_and_field(lag, evidence, problem):
@@ -74,8 +76,16 @@ def test_evidence_is_unknown_by_default_and_given_by_keyword_only():
         assert math.isnan(getattr(edge, field))
         assert edge != Edge("a", "b", 0, **{field: 0.0})
     assert edge != Edge("a", "b", 0, oriented=False)
+    assert edge.may_be_confounded == ""
+    assert edge != Edge("a", "b", 0, may_be_confounded=DOUBT)
     with pytest.raises(TypeError):
         Edge("a", "b", 0, 0.5, 0.01)
+
+
+def test_the_sentence_on_a_hidden_driver_is_one_printable_line():
+    edge = Edge("a", "b", 1, may_be_confounded=np.str_(" two\nlines \x1b[31m \ud800 "))
+    assert edge.may_be_confounded == r"two\x0alines \x1b[31m \ud800"
+    assert type(edge.may_be_confounded) is str
 
 
 def test_numpy_scalars_become_plain_numbers():
@@ -137,6 +147,16 @@ def test_order_of_edges_given_does_not_matter(graph):
             ("a", "b"),
             (Edge("a", "b", 1, 0.1), Edge("a", "b", 1, 0.2)),
             "twice: 'a' -> 'b' at lag 1",
+        ),
+        (
+            ("a", "b"),
+            (Edge("a", "b", 0, oriented=False), Edge("b", "a", 0, oriented=False)),
+            "link given twice: 'b' -> 'a' within the slot, and back",
+        ),
+        (
+            ("a", "b"),
+            (Edge("a", "b", 0), Edge("b", "a", 0, oriented=False)),
+            "a link without direction is one edge",
         ),
         (("a", 1), (), "must be text, not 1"),
         ("abc", (), "single text"),
@@ -209,11 +229,15 @@ def test_text_forms_are_short():
         "  b — c (lag 0, score 0.5, q 0.04)",
         "  c → c (lag 1, score 0.1)",
     ]
+    assert str(doubtful()).splitlines()[1:3] == [
+        "  a → b (lag 2, score 0.9, q 0.003, may be confounded)",
+        "  b — c (lag 0, score 0.5, may be confounded)",
+    ]
 
 
 def test_repr_leaves_out_unknown_evidence():
     assert repr(Edge("a", "b", 1, 0.5)) == "Edge(cause='a', effect='b', lag=1, score=0.5)"
-    for edge in evident():
+    for edge in (*evident(), *doubtful()):
         assert eval(repr(edge)) == edge
 
 
@@ -239,11 +263,13 @@ def test_from_arrays_reads_evidence_where_there_is_an_edge():
             "strength": [[0.3, 0.4], [-9, nan]],
             "frequency": [[1, 0.5], [9, nan]],
             "oriented": [[True, False], [False, False]],
+            "may_be_confounded": [["", DOUBT], [None, nan]],
         },
     )
+    known = {"p_value": 0.01, "q_value": 0.02, "strength": 0.4, "frequency": 0.5}
     assert graph.edges == (
         Edge("a", "a", 1, p_value=0.1, strength=0.3, frequency=1),
-        Edge("a", "b", 0, p_value=0.01, q_value=0.02, strength=0.4, frequency=0.5, oriented=False),
+        Edge("a", "b", 0, **known, oriented=False, may_be_confounded=DOUBT),
     )
 
 
@@ -255,6 +281,8 @@ def test_from_arrays_reads_evidence_where_there_is_an_edge():
         ({"oriented": [[1, math.nan], [1, 1]]}, "oriented must hold only 0 and 1"),
         ({"oriented": [[1, 0], [1, 1]]}, "'a' -> 'b': oriented is False at lag 1"),
         ({"q_value": [[0, 2], [0, 0]]}, "'a' -> 'b': q_value is 2"),
+        ({"may_be_confounded": [["", ""]]}, "may_be_confounded has shape (1, 2), not (2, 2)"),
+        ({"may_be_confounded": [["", 1], ["", ""]]}, "may_be_confounded must be text, not 1"),
     ],
 )
 def test_from_arrays_refuses_evidence_that_does_not_fit(evidence, problem):
@@ -318,6 +346,35 @@ def test_to_array_takes_a_longer_lag_axis_but_no_shorter_one():
         chain().to_array(max_lag=1)
 
 
+def test_tigramite_marks_tell_what_is_unknown_both_ways():
+    marks = doubtful().to_tigramite()
+    assert marks.shape == (3, 3, 3)
+    assert marks[0, 1].tolist() == ["", "", "o->"]
+    assert marks[1, 2, 0] == marks[2, 1, 0] == "o-o"
+    assert marks[2, 2].tolist() == ["", "-->", ""]
+    assert (marks != "").sum() == 4
+    edges = (Edge("a", "b", 0), Edge("b", "c", 0, may_be_confounded=DOUBT))
+    within = CausalGraph(("a", "b", "c"), edges).to_tigramite(max_lag=1)
+    assert within[..., 0].tolist() == [["", "-->", ""], ["<--", "", "o->"], ["", "<-o", ""]]
+    assert not within[..., 1].any()
+    both_ways = CausalGraph(("a", "b"), (Edge("a", "b", 0), Edge("b", "a", 0))).to_tigramite()
+    assert both_ways[..., 0].tolist() == [["", "x-x"], ["x-x", ""]]
+
+
+@given(graphs())
+def test_tigramite_marks_are_where_the_edges_are(graph):
+    marks, array = graph.to_tigramite(), graph.to_array()
+    assert ((marks != "") == (array != 0))[..., 1:].all()
+    within = (array != 0)[..., 0]
+    assert ((marks != "")[..., 0] == within | within.T).all()
+
+
+def test_a_link_without_direction_has_one_entry_in_matrices():
+    graph = doubtful()
+    assert graph.summary().sum() == len(graph)
+    assert (graph.to_array() != 0).sum() == len(graph)
+
+
 # -------------------------------------------------------------------- exports
 
 
@@ -339,14 +396,17 @@ def test_frame_is_tidy_and_typed():
         (0, {"frequency": 0.5}, ["frequency", "oriented"]),
         (0, {"oriented": False}, ["oriented"]),
         (0, {"q_value": 0.5}, ["p_value", "q_value", "strength", "oriented"]),
+        (1, {"may_be_confounded": DOUBT}, ["may_be_confounded"]),
+        (0, {"may_be_confounded": DOUBT}, ["oriented", "may_be_confounded"]),
     ],
 )
 def test_frame_has_columns_for_the_evidence_there_is(lag, evidence, columns):
     edges = (Edge("a", "b", lag, **evidence), Edge("b", "a", 1))
     frame = CausalGraph(("a", "b"), edges).to_frame()
     assert list(frame.columns) == ["cause", "effect", "lag", "kind", "score", *columns]
+    types = {"oriented": np.bool_, "may_be_confounded": frame["cause"].dtype}
     for name in columns:
-        assert frame[name].dtype == (np.bool_ if name == "oriented" else np.float64)
+        assert frame[name].dtype == types.get(name, np.float64)
         assert frame[name][0] == evidence.get(name, True) or np.isnan(frame[name][0])
 
 

@@ -60,8 +60,18 @@ def test_degrees_on_the_axes_and_limits_of_the_ground():
 
 def test_an_edge_without_direction_has_no_head():
     graph = CausalGraph(("a", "b"), (Edge("a", "b", 0, 1.0, oriented=False),))
-    (arrow,) = arrows(draw_map(graph, PLACES))
+    axes = draw_map(graph, PLACES)
+    (arrow,) = arrows(axes)
     assert type(arrow.get_arrowstyle()) is ArrowStyle.Curve
+    assert to_hex(arrow.get_edgecolor()).upper() == ALONG
+    assert legend(axes) == ["S→N: 0", "N→S: 0", "E–W: 0", "direction unknown: 1"]
+
+
+def test_an_edge_that_may_be_confounded_is_dash_dotted_and_counted():
+    doubtful = Edge("a", "b", 1, 1.0, may_be_confounded="c precedes both")
+    axes = draw_map(CausalGraph(("a", "b"), (doubtful, Edge("b", "a", 1))), PLACES)
+    assert [arrow.get_linestyle() == "-" for arrow in arrows(axes)].count(True) == 1
+    assert legend(axes)[-1] == "perhaps a hidden driver: 1"
 
 
 def test_a_graph_without_edges_and_a_foreign_axes():

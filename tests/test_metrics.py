@@ -122,6 +122,17 @@ def test_every_figure_equals_the_slow_reference(predicted, truth, values):
 # -------------------------------------------------------------------- by hand
 
 
+def test_a_link_without_direction_is_one_claim_in_its_likelier_direction():
+    def link(cause, effect):
+        edges = (*LOOPS, Edge(cause, effect, 0, oriented=False, may_be_confounded="2 drives both"))
+        return CausalGraph(NAMES, edges)
+
+    truth = CausalGraph(NAMES, (*LOOPS, Edge("0", "1", 0)))
+    right, wrong = evaluate(link("0", "1"), truth), evaluate(link("1", "0"), truth)
+    assert (right.n_predicted, right.off_diagonal_f1, right.shd) == (5, 1.0, 0)
+    assert (wrong.n_predicted, wrong.off_diagonal_f1, wrong.shd) == (5, 0.0, 1)
+
+
 def test_a_method_without_lags_is_not_judged_by_lags():
     found = CausalGraph(NAMES, LOOPS, {"lags": False})
     metrics = evaluate(found, DIAMOND)

@@ -17,6 +17,7 @@ from causalformer.graph import CausalGraph, Edge
 from causalformer.plot import draw_graph, picture
 from causalformer.plot.network import BLACK, GREY, VERMILLION
 from fresh_interpreter import loaded_by
+from graph_examples import doubtful
 
 
 def dense(n):
@@ -106,6 +107,24 @@ def test_edges_without_direction_have_no_head():
     missed = draw_graph(CausalGraph(("a", "b")), truth=CausalGraph(("a", "b"), (guess,)))
     assert not arrows(missed)
     assert len(missed.lines) == 1
+
+
+def test_edges_that_may_be_confounded_are_dash_dotted_and_explained():
+    axes = draw_graph(doubtful())
+    first, second = axes.lines
+    assert first.get_linestyle() == second.get_linestyle() == "--"  # as matplotlib says
+    assert len(arrows(axes)) == 2  # b — c has no head
+    told = ["lagged", "instantaneous", "perhaps a hidden driver", "no head: direction unknown"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == told
+    lagged = CausalGraph(("a", "b"), doubtful().edges[:1])
+    assert [t.get_text() for t in draw_graph(lagged).get_legend().get_texts()] == told[2:3]
+
+
+def test_a_link_without_direction_beside_a_truth_the_other_way_round():
+    guess = CausalGraph(("a", "b"), (Edge("a", "b", 0, oriented=False),))
+    axes = draw_graph(guess, truth=CausalGraph(("a", "b"), (Edge("b", "a", 0),)))
+    assert len(arrows(axes)) == 1  # the missed one
+    assert len(axes.lines) == 2
 
 
 def test_truth_colours_true_false_and_missed_pairs():

@@ -27,8 +27,11 @@ FORMAT = "causalformer-graph"
 VERSION = 1
 COLUMNS = ("cause", "effect", "lag", "kind", "score")
 TESTED = ("p_value", "q_value", "strength")
-EVIDENCE = (*TESTED, "frequency", "oriented")
+EVIDENCE = (*TESTED, "frequency", "oriented", "may_be_confounded")
+CONFOUNDED = "may come from a hidden common driver"
+MARK = "*"  # of edges that do, where there is no room for words
 
+_NO_NUMBERS = ("oriented", "may_be_confounded")
 _NOT_XML = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]" + r"|\\(?=x[0-9a-f]{2}|u[0-9a-f]{4})"
 )
@@ -44,14 +47,19 @@ def evidence(edge: "Edge") -> dict[str, Any]:
     {'q_value': 0.01, 'oriented': False}
     """
     values = {name: getattr(edge, name) for name in EVIDENCE}
-    return {name: value for name, value in values.items() if value == value and value is not True}
+    return {
+        name: value
+        for name, value in values.items()
+        if value == value and value is not True and value != ""
+    }
 
 
 def columns(graph: "CausalGraph") -> tuple[str, ...]:
     """Return the columns that a table of the edges needs: `COLUMNS`, then evidence if there is any.
 
     ``p_value``, ``q_value`` and ``strength`` come together, ``frequency`` where an edge has one,
-    ``oriented`` where an edge is instantaneous and there is any evidence at all.
+    ``oriented`` where an edge is instantaneous and there is any evidence at all,
+    ``may_be_confounded`` where an edge may be.
 
     Examples
     --------
@@ -87,7 +95,8 @@ def to_json(graph: "CausalGraph") -> str:
     Every edge has ``cause``, ``effect``, ``lag`` and ``score``. An unknown score is ``null``;
     infinite ones are the texts ``"inf"`` and ``"-inf"``. The numbers ``p_value``, ``q_value``,
     ``strength`` and ``frequency`` stand where they are known, ``"oriented": false`` where the
-    direction of an instantaneous edge is only a guess.
+    direction of an instantaneous edge is only a guess, the sentence ``may_be_confounded`` where
+    there is one.
 
     Examples
     --------
@@ -170,7 +179,7 @@ def _edge_fields(raw: Any) -> dict[str, Any]:
     known = {key: raw[key] for key in ("score", *EVIDENCE) if raw.get(key) is not None}
     for key, value in known.items():
         infinite = key == "score" and value in ("inf", "-inf")
-        if isinstance(value, str) and key != "oriented" and not infinite:
+        if isinstance(value, str) and key not in _NO_NUMBERS and not infinite:
             raise FileFormatError(f"damaged causal graph: {key} {value!r} is no number")
     return {key: raw[key] for key in needed} | known
 
@@ -267,7 +276,7 @@ def to_graphml(graph: "CausalGraph") -> str:
     drawn = nx.MultiDiGraph()
     drawn.add_nodes_from(ids.values())
     for number, (edge, values) in enumerate(attributes(graph)):
-        known = {key: value for key, value in values.items() if value == value}
+        known = {key: value for key, value in values.items() if value == value and value != ""}
         # Gephi drops edges whose id it has met before, so a lag alone will not do as key.
         drawn.add_edge(ids[edge.cause], ids[edge.effect], key=f"e{number}", **known)
     stream = io.BytesIO()
@@ -279,7 +288,8 @@ def to_dot(graph: "CausalGraph") -> str:
     r"""Return the graph in the DOT language of Graphviz, without needing Graphviz.
 
     The lag is the label of an edge; instantaneous edges are dashed, without a head if they are not
-    oriented. Control characters in names, other than the newline, are shown as ``\xNN``.
+    oriented. An edge that may be confounded has a ``*`` after its lag and says why as a tooltip.
+    Control characters in names, other than the newline, are shown as ``\xNN``.
 
     Examples
     --------
@@ -294,9 +304,11 @@ def to_dot(graph: "CausalGraph") -> str:
     node = {name: f"n{i}" for i, name in enumerate(graph.names)}
     nodes = [f'  {key} [label="{_dot_text(name)}"];' for name, key in node.items()]
     arrows = [
-        f'  {node[edge.cause]} -> {node[edge.effect]} [label="{edge.lag}"'
+        f'  {node[edge.cause]} -> {node[edge.effect]} [label="{edge.lag}{mark(edge)}"'
         + (", style=dashed" if edge.kind == "instantaneous" else "")
-        + ("];" if edge.oriented else ", dir=none];")
+        + ("" if edge.oriented else ", dir=none")
+        + (f', tooltip="{_dot_text(edge.may_be_confounded)}"' if edge.may_be_confounded else "")
+        + "];"
         for edge in graph.edges
     ]
     return "\n".join(["digraph {", *nodes, *arrows, "}"]) + "\n"
@@ -318,10 +330,44 @@ WRITERS: Final[Mapping[str, Callable[["CausalGraph"], str]]] = MappingProxyType(
 # --- Terminal and notebook ------------------------------------------------------------------------
 
 
+def mark(edge: "Edge") -> str:
+    """Return `MARK` if the edge may be confounded, else nothing.
+
+    Examples
+    --------
+    >>> from causalformer.graph import Edge
+    >>> mark(Edge("a", "b", 2)), mark(Edge("a", "b", 2, may_be_confounded="C precedes both."))
+    ('', '*')
+    """
+    return MARK if edge.may_be_confounded else ""
+
+
+def _marked(edge: "Edge") -> str:
+    return f"{edge.arrow} {mark(edge)}".rstrip()
+
+
+def footnotes(graph: "CausalGraph", limit: int | None = None) -> list[str]:
+    """Say why edges, of the ``limit`` strongest ones, may be confounded: a line for each.
+
+    Examples
+    --------
+    >>> from causalformer.graph import CausalGraph, Edge
+    >>> edge = Edge("a", "b", 2, may_be_confounded="C precedes both.")
+    >>> footnotes(CausalGraph(("a", "b"), (edge,)))
+    ['* a → b (lag 2): C precedes both.']
+    """
+    return [
+        f"{MARK} {edge.arrow} (lag {edge.lag}): {edge.may_be_confounded}"
+        for edge in graph.edges[:limit]
+        if edge.may_be_confounded
+    ]
+
+
 def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     """Return a table for the terminal: the ``limit`` strongest edges, or all of them.
 
-    Columns for q-value, strength and frequency follow if they are known of any edge.
+    Columns for q-value, strength and frequency follow if they are known of any edge. A ``*`` stands
+    behind edges that may be confounded; :func:`footnotes` say why.
 
     Examples
     --------
@@ -338,8 +384,9 @@ def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
     from rich.text import Text
 
     shown = graph.edges[:limit]
-    of_all = f"{len(shown)} of {len(graph)} edges"
-    table = Table(caption=of_all if len(shown) < len(graph) else None)
+    captions = [f"{len(shown)} of {len(graph)} edges"] if len(shown) < len(graph) else []
+    captions += [f"{MARK} {CONFOUNDED}"] if any(map(mark, shown)) else []
+    table = Table(caption="\n".join(captions) or None)
     table.add_column("edge", overflow="fold")
     table.add_column("lag", justify="right")
     table.add_column("kind")
@@ -348,7 +395,7 @@ def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
         table.add_column(name.removesuffix("_value"), justify="right")
     for edge in shown:
         # Text, not str: names may look like rich's own markup.
-        table.add_row(Text(edge.arrow), str(edge.lag), edge.kind, *_number_cells(edge, numbers))
+        table.add_row(Text(_marked(edge)), str(edge.lag), edge.kind, *_number_cells(edge, numbers))
     return table
 
 
@@ -374,9 +421,13 @@ def to_html(graph: "CausalGraph", limit: int = 50) -> str:
         heads = "".join(f"<th>{title}</th>" for title in titles)
         lines.append(f"<table><thead><tr>{heads}</tr></thead><tbody>")
         for edge in shown:
-            cells = (edge.arrow, str(edge.lag), edge.kind, *_number_cells(edge, numbers))
+            cells = (_marked(edge), str(edge.lag), edge.kind, *_number_cells(edge, numbers))
             lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
         lines.append("</tbody></table>")
+    notes = footnotes(graph, limit)
+    if notes:
+        said = "<br>".join(map(escape, [f"{MARK} {CONFOUNDED}:", *notes]))
+        lines.append(f"<p>{said}</p>")
     return "\n".join(lines)
 
 

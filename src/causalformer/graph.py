@@ -60,7 +60,10 @@ class Edge:
     frequency : float, optional
         Share of repetitions that found the edge; NaN or in [0, 1].
     oriented : bool, default True
-        False if the direction of an instantaneous edge is only a guess.
+        False if the direction of an instantaneous edge is only a guess: one link, no arrow.
+    may_be_confounded : str, optional
+        What speaks for a hidden common driver of cause and effect instead of this edge, as a short
+        sentence; empty if nothing does. Control characters become visible escapes.
 
     Examples
     --------
@@ -68,6 +71,8 @@ class Edge:
     'lagged'
     >>> print(Edge("rain", "river", 0, 0.9, q_value=0.003, oriented=False))
     rain — river (lag 0, score 0.9, q 0.003)
+    >>> print(Edge("rain", "river", 2, may_be_confounded="Wind precedes both."))
+    rain → river (lag 2, may be confounded)
     >>> Edge("rain", "rain", 0)
     Traceback (most recent call last):
     ...
@@ -84,6 +89,7 @@ class Edge:
     strength: float = math.nan
     frequency: float = math.nan
     oriented: bool = True
+    may_be_confounded: str = ""
 
     def __post_init__(self) -> None:
         for end in ("cause", "effect"):
@@ -120,6 +126,12 @@ class Edge:
                 f"{where}: oriented is False at lag {self.lag}, but time gives the order"
             )
         object.__setattr__(self, "oriented", bool(self.oriented))
+        if not isinstance(self.may_be_confounded, str):
+            raise DataError(
+                f"{where}: may_be_confounded must be text, not {self.may_be_confounded!r}"
+            )
+        sentence = printable_name(self.may_be_confounded).strip()
+        object.__setattr__(self, "may_be_confounded", sentence)
 
     @property
     def kind(self) -> Kind:
@@ -143,7 +155,8 @@ class Edge:
     def __str__(self) -> str:
         score = "" if math.isnan(self.score) else f", score {self.score:.4g}"
         q_value = "" if math.isnan(self.q_value) else f", q {self.q_value:.4g}"
-        return f"{self.arrow} (lag {self.lag}{score}{q_value})"
+        confounded = ", may be confounded" if self.may_be_confounded else ""
+        return f"{self.arrow} (lag {self.lag}{score}{q_value}{confounded})"
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in ("cause", "effect", "lag", "score")}
@@ -162,7 +175,8 @@ class CausalGraph:
 
     Edges are sorted at construction, highest score first (unknown scores last; then by the order
     of the series and by lag), so equal graphs are written as equal files. A pair of series may be
-    linked at several lags.
+    linked at several lags. A link within a slot whose direction is unknown is one edge, in its
+    likelier direction, never two.
 
     Parameters
     ----------
@@ -176,8 +190,9 @@ class CausalGraph:
     Raises
     ------
     DataError
-        If names or ``(cause, effect, lag)`` occur twice, an edge uses an unknown name, a name
-        cannot be written as UTF-8, or metadata does not fit into strict JSON.
+        If names or ``(cause, effect, lag)`` occur twice, a link without direction comes with its
+        reverse, an edge uses an unknown name, a name cannot be written as UTF-8, or metadata does
+        not fit into strict JSON.
 
     Examples
     --------
@@ -260,8 +275,9 @@ class CausalGraph:
         metadata : mapping, optional
             See the class.
         evidence : mapping of str to array_like, shape (N, N), optional
-            Matrices for any of ``p_value``, ``q_value``, ``strength``, ``frequency`` and
-            ``oriented`` (bool); see `Edge`. Numbers are read only where there is an edge.
+            Matrices for any of ``p_value``, ``q_value``, ``strength``, ``frequency``,
+            ``oriented`` (bool) and ``may_be_confounded`` (text); see `Edge`. Numbers and text are
+            read only where there is an edge.
 
         Examples
         --------
@@ -318,7 +334,7 @@ class CausalGraph:
         """Return scores as ``array[cause, effect, lag]``; zero means no edge.
 
         So that every edge shows, an unknown score counts as 1 and a score of exactly zero as the
-        smallest positive float.
+        smallest positive float. A link without direction has one entry, in its likelier direction.
 
         Parameters
         ----------
@@ -330,15 +346,52 @@ class CausalGraph:
         >>> CausalGraph(("a", "b"), (Edge("a", "b", 2, 0.5),)).to_array()[0, 1]
         array([0. , 0. , 0.5])
         """
-        longest = max((edge.lag for edge in self.edges), default=0)
-        last = longest if max_lag is None else max_lag
-        if last < longest:
-            raise SettingsError(f"max_lag is {last}, but the graph has an edge of lag {longest}")
-        array = np.zeros((len(self.names), len(self.names), last + 1))
+        array = np.zeros(self._shape(max_lag))
         for pair, edge in self._placed():
             score = 1.0 if math.isnan(edge.score) else edge.score
             array[*pair, edge.lag] = score or np.finfo(np.float64).tiny
         return array
+
+    def to_tigramite(self, max_lag: int | None = None) -> NDArray[np.str_]:
+        """Return the graph in tigramite's marks, ``array[cause, effect, lag]``.
+
+        Empty text means no edge. ``-->`` is an edge, ``o->`` one that may be confounded, ``o-o`` a
+        link without direction. Within a slot the entry ``[effect, cause, 0]`` says the same
+        backwards, and both are ``x-x`` where edges lead both ways.
+
+        Parameters
+        ----------
+        max_lag : int, optional
+            See :meth:`to_array`.
+
+        Examples
+        --------
+        >>> edges = (Edge("a", "b", 1), Edge("a", "b", 0, oriented=False))
+        >>> CausalGraph(("a", "b"), edges).to_tigramite()
+        array([[['', ''], ['o-o', '-->']], [['o-o', ''], ['', '']]], dtype='<U3')
+        """
+        marks = np.full(self._shape(max_lag), "", dtype="<U3")
+        for (cause, effect), edge in self._placed():
+            if not edge.oriented:
+                forwards = backwards = "o-o"
+            elif edge.lag == 0 and marks[cause, effect, 0]:
+                forwards = backwards = "x-x"
+            elif edge.may_be_confounded:
+                forwards, backwards = "o->", "<-o"
+            else:
+                forwards, backwards = "-->", "<--"
+            marks[cause, effect, edge.lag] = forwards
+            if edge.lag == 0:
+                marks[effect, cause, 0] = backwards
+        return marks
+
+    def _shape(self, max_lag: int | None) -> tuple[int, int, int]:
+        """Shape of an array with the lags up to ``max_lag``, or up to the longest one."""
+        longest = max((edge.lag for edge in self.edges), default=0)
+        last = longest if max_lag is None else max_lag
+        if last < longest:
+            raise SettingsError(f"max_lag is {last}, but the graph has an edge of lag {longest}")
+        return len(self.names), len(self.names), last + 1
 
     def summary(self) -> NDArray[np.bool_]:
         """Return the summary graph: ``matrix[cause, effect]`` is true if there is any lag.
@@ -544,20 +597,29 @@ def _flags(what: str, values: ArrayLike, n: int) -> NDArray[np.bool_]:
     return array.astype(np.bool_)
 
 
+def _numbers(what: str, values: ArrayLike, n: int) -> NDArray[np.float64]:
+    return checked_array(what, values, (n, n))
+
+
+def _texts(what: str, values: ArrayLike, n: int) -> NDArray[np.object_]:
+    array = np.asarray(values, dtype=object)
+    if array.shape != (n, n):
+        raise DataError(f"{what} has shape {array.shape}, not {(n, n)}")
+    return array
+
+
 def _evidence_matrices(evidence: Mapping[str, ArrayLike], n: int) -> dict[str, NDArray[Any]]:
     unknown = [repr(name) for name in evidence if name not in formats.EVIDENCE]
     if unknown:
         choices = ", ".join(formats.EVIDENCE)
         raise DataError(f"edges have no evidence called {listed(unknown)}; choose from {choices}")
-    return {
-        name: _flags(name, values, n) if name == "oriented" else checked_array(name, values, (n, n))
-        for name, values in evidence.items()
-    }
+    readers = {"oriented": _flags, "may_be_confounded": _texts}
+    return {name: readers.get(name, _numbers)(name, values, n) for name, values in evidence.items()}
 
 
 def _check_edges(names: tuple[str, ...], edges: tuple[Edge, ...]) -> None:
     known = set(names)
-    seen = set()
+    seen: dict[tuple[str, str, int], Edge] = {}
     for edge in edges:
         if not isinstance(edge, Edge):
             raise DataError(f"edges must be Edge objects, not {edge!r}")
@@ -570,4 +632,10 @@ def _check_edges(names: tuple[str, ...], edges: tuple[Edge, ...]) -> None:
             raise DataError(
                 f"edge given twice: {edge.cause!r} -> {edge.effect!r} at lag {edge.lag}"
             )
-        seen.add(key)
+        reverse = seen.get((edge.effect, edge.cause, edge.lag))
+        if reverse is not None and not (edge.oriented and reverse.oriented):
+            raise DataError(
+                f"link given twice: {edge.cause!r} -> {edge.effect!r} within the slot, and back, "
+                "but a link without direction is one edge"
+            )
+        seen[key] = edge

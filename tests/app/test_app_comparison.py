@@ -19,6 +19,19 @@ def test_edges_are_paired_by_cause_effect_and_kind():
     assert rows[0]["b"]["score"] is None
 
 
+def test_a_link_without_direction_is_the_same_link_either_way():
+    a = CausalGraph(("x", "y"), (Edge("x", "y", 0, oriented=False),))
+    doubtful = Edge("y", "x", 0, may_be_confounded="z precedes both")
+    (row,) = compare_graphs(a, CausalGraph(("x", "y"), (doubtful,)))
+    assert (row["cause"], row["effect"]) == ("x", "y")
+    assert (row["a"]["oriented"], row["b"]["oriented"]) == (False, True)
+    assert (row["a"]["may_be_confounded"], row["b"]["may_be_confounded"]) == (
+        *("", "z precedes both"),
+    )
+    oriented = CausalGraph(("x", "y"), (Edge("x", "y", 0),))
+    assert len(compare_graphs(oriented, CausalGraph(("x", "y"), (doubtful,)))) == 2
+
+
 def test_graphs_without_edges_have_nothing_to_compare():
     empty = CausalGraph(("x",), ())
     assert compare_graphs(empty, empty) == []

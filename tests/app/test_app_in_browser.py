@@ -166,7 +166,22 @@ def test_other_settings_and_two_runs_side_by_side(opened):
         re.compile(r"^In both: \d+ · Only in A: \d+ · Only in B: \d+")
     )
     expect(page.locator("#compared tbody")).to_contain_text("Only in A")
+    expect(page.locator("#marks")).to_have_count(0)
+    page.route("**/api/compare*", with_doubts)
+    page.reload()
+    expect(page.locator("#marks")).to_have_text(
+        re.compile(r"^\? direction unknown · \* may come from a hidden common driver")
+    )
+    expect(page.locator("#compared tbody tr").first.locator("td").nth(4)).to_have_text("0?*")
     no_barriers(page)
+
+
+def with_doubts(route):
+    """Pass on a comparison, its first edge changed into a doubtful one."""
+    content = route.fetch().json()
+    unsure = {"lag": 0, "oriented": False, "may_be_confounded": "wind precedes both"}
+    content["edges"][0]["a"].update(unsure)
+    route.fulfill(json=content)
 
 
 def test_a_reload_during_a_run_loses_nothing_and_it_can_be_cancelled(opened):

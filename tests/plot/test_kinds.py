@@ -27,7 +27,7 @@ from causalformer.plot import (
 )
 from causalformer.plot.style import BLACK, FAINT, GREY, VERMILLION
 from causalformer.training import Epoch, History
-from graph_examples import HOSTILE, evident
+from graph_examples import HOSTILE, doubtful, evident
 
 KINDS = [kind for kind in GRAPH_KINDS if kind != "map"]
 EMPTY = CausalGraph(("a", "b", "c"))
@@ -189,6 +189,13 @@ def test_unrolled_edges_within_a_slot_are_dashed_and_guesses_have_no_head():
     assert legend(axes) == ["lagged", "instantaneous", "no head: direction unknown"]
 
 
+def test_unrolled_edges_that_may_be_confounded_are_explained():
+    axes = draw_unrolled(doubtful())
+    png(axes)
+    told = ["lagged", "instantaneous", "perhaps a hidden driver", "no head: direction unknown"]
+    assert legend(axes) == told
+
+
 def test_unrolled_truth_counts_the_lag():
     found = CausalGraph(("a", "b"), (Edge("a", "b", 2, 0.9), Edge("b", "b", 1, 0.5)))
     truth = CausalGraph(("a", "b"), (Edge("a", "b", 1), Edge("b", "b", 1)))
@@ -209,6 +216,14 @@ def test_lags_are_numbers_and_guesses_have_a_question_mark():
         "lag of the strongest edge; ?: direction unknown; frame: true pair"
     )
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("cause", "effect")
+
+
+def test_lags_that_may_be_confounded_have_a_star():
+    axes = draw_lags(doubtful())
+    assert texts(axes) == ["2*", "0?*", "1"]
+    assert axes.get_title(loc="left") == (
+        "lag of the strongest edge; ?: direction unknown; *: perhaps a hidden driver"
+    )
 
 
 def test_scores_of_edges_and_of_all_pairs():

@@ -23,7 +23,9 @@ from browser import (
 )
 from causalformer.each import EachRecording
 from causalformer.graph import CausalGraph, Edge
+from graph_examples import DOUBT
 from report_examples import (
+    doubtful_model,
     hostile_model,
     large_model,
     made_model,
@@ -37,6 +39,7 @@ MODELS = {
     "small": lambda: small_model(warnings=("mind the gap",)),
     "each": small_model,
     "hostile": hostile_model,
+    "doubtful": doubtful_model,
     "large": large_model,
     "paper": paper_model,
     "empty": lambda: made_model(made_table(("a", "b")), []),
@@ -44,7 +47,11 @@ MODELS = {
 EACH = EachRecording(
     {
         "anna": CausalGraph(
-            NAMES, (Edge("rain", "river", 2, q_value=0.01, strength=0.4), Edge("river", "rain", 1))
+            NAMES,
+            (
+                Edge("rain", "river", 2, q_value=0.01, strength=0.4, may_be_confounded=DOUBT),
+                Edge("river", "rain", 1),
+            ),
         ),
         "<b>ben</b>": CausalGraph(NAMES, (Edge("rain", "river", 2),)),
     },
@@ -170,6 +177,58 @@ def test_filters_hide_edges_in_drawing_and_table(opened):
     expect(shown(page)).to_contain_text("1 series without a shown edge hidden")
 
 
+def test_edges_that_may_be_confounded_are_marked_told_and_filtered(opened):
+    model, page = opened("doubtful")
+    expect_edges(page, 3)
+    expect(page.locator("#more")).to_contain_text("may be behind rain → soil, river — soil.")
+    expect(page.locator("#legend")).to_contain_text("* may come from a hidden common driver")
+    becomes(page, "cy.getElementById('e1').style('label') === '1*'")
+    becomes(page, "cy.getElementById('e1').style('line-style') === 'dashed'")
+    becomes(page, "cy.getElementById('e0').style('line-style') === 'solid'")
+    expect(page.locator("#edge-table tbody tr td:last-child")).to_have_text(
+        ["", DOUBT, "<b>both</b> rise"]
+    )
+    rows(page).nth(1).locator("button").click()
+    expect(details(page).locator(".notice")).to_have_text(
+        f"This edge may come from a hidden common driver: {DOUBT}"
+    )
+    rows(page).nth(0).locator("button").click()
+    expect(details(page)).to_contain_text("rain → river")
+    expect(details(page).locator(".notice")).to_have_count(0)
+    exported = saved(page, "#save-csv").decode()
+    told = [row["may_be_confounded"] for row in csv.DictReader(io.StringIO(exported, newline=""))]
+    assert told == [edge.may_be_confounded for edge in model.graph_]
+    page.locator("#filter-confounded").uncheck()
+    expect_edges(page, 1)
+    assert len(CausalGraph.from_json(saved(page, "#save-json").decode())) == 1
+
+
+def test_a_link_without_direction_is_neither_cause_nor_effect(opened):
+    _, page = opened("doubtful")
+    page.locator("#pick").select_option("2")
+    expect(details(page)).to_contain_text("Its causes (1)")
+    expect(details(page)).to_contain_text("Its effects (0)")
+    expect(details(page)).to_contain_text("Linked within the slot, direction unknown (1)")
+    expect(details(page).locator("li").last).to_contain_text("river")
+    expect(details(page).locator("li").last).to_contain_text("lag 0*")
+    becomes(page, "cy.getElementById('e2').style('target-arrow-shape') === 'none'")
+
+
+def test_what_was_accounted_for_stands_in_the_section_on_the_data(opened):
+    _, page = opened("doubtful")
+    expect(page.locator("#data-hint")).to_contain_text(
+        "Accounted for: a season of 24 slots in rain, soil."
+    )
+
+
+def test_nothing_is_said_of_doubts_where_there_are_none(opened):
+    _, page = opened("small")
+    expect(page.locator("#filter-confounded")).to_have_count(0)
+    expect(page.locator("#legend")).not_to_contain_text("hidden")
+    expect(page.locator("#edge-table thead")).not_to_contain_text("confounded")
+    expect(page.locator("#data-hint")).not_to_contain_text("Accounted for")
+
+
 def test_what_is_hidden_is_out_of_the_picture_before_the_next_frame(opened):
     _, page = opened("small")
     expect_edges(page, 5)
@@ -256,7 +315,7 @@ def saved(page, button):
     return Path(waiting.value.path()).read_bytes()
 
 
-@pytest.mark.parametrize("name", ["small", "hostile", "paper"])
+@pytest.mark.parametrize("name", ["small", "doubtful", "hostile", "paper"])
 def test_exports_hold_what_is_shown(opened, name):
     model, page = opened(name)
     assert saved(page, "#save-png").startswith(b"\x89PNG")
@@ -335,6 +394,9 @@ def test_recordings_on_their_own_are_compared_and_looked_at(opened):
     page.locator("#recording").select_option("<b>ben</b>")
     expect(table).to_have_count(1)
     page.locator("#recording").select_option("anna")
+    expect(table.locator("td").nth(3)).to_have_text(
+        f"lagged, may come from a hidden common driver: {DOUBT}"
+    )
     expect(table.locator("td").nth(4)).to_have_text("0.4")
     expect(table.last.locator("td").last).to_have_text("no")
     page.locator("#pick").select_option("0")
@@ -385,7 +447,7 @@ def test_260_series_can_be_worked_with(opened):
     assert saved(page, "#save-png").startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["small", "hostile", "large", "paper", "each"])
+@pytest.mark.parametrize("name", ["small", "doubtful", "hostile", "large", "paper", "each"])
 def test_nothing_is_wider_than_a_phone(opened, name):
     _, page = opened(name, **PHONE)
     becomes(page, "document.documentElement.scrollWidth <= 390")
@@ -421,6 +483,14 @@ def test_nothing_could_leave_the_page(browser, reports):
     assert sorted(page.evaluate("window.blocked")) == ["img-src", "script-src-elem"]
     assert page.evaluate("window.ran") is None
     page.close()
+
+
+def test_no_barrier_where_edges_may_be_confounded(opened):
+    _, page = opened("doubtful", reduced_motion="reduce", **DESKTOP)
+    page.evaluate("chooseEdge(edges[1])")
+    expect(details(page).locator(".notice")).to_be_visible()
+    drawn(page)
+    no_barriers(page)
 
 
 def test_every_control_is_reached_by_tab(opened):

@@ -8,11 +8,12 @@ import pytest
 from causalformer import CausalFormer
 from causalformer.data import SeriesTable
 from causalformer.datasets import make_structure
-from causalformer.graph import CausalGraph
+from causalformer.graph import CausalGraph, Edge
 from causalformer.report import collect_facts
 from causalformer.report.layout import positions
 from causalformer.report.numbers import rounded, thinned, with_breaks
 from causalformer.report.words import summary
+from graph_examples import doubtful, evident
 from report_examples import (
     large_model,
     made_edge,
@@ -230,6 +231,20 @@ def test_the_summary_tells_the_strongest_first():
     assert told[0].startswith("rain drives river after 2 slots; rain drives soil after 1 slot;")
     assert "river and soil move together within the slot" in told[0]
     assert "Nothing was found that drives wind or is driven by it." in told
+
+
+def test_the_summary_names_edges_that_may_be_confounded():
+    told = summary(doubtful(), None)
+    assert "A hidden common driver may be behind a → b, b — c." in told
+    assert not any("hidden" in sentence for sentence in summary(evident(), None))
+
+
+def test_links_without_direction_place_no_driver():
+    one, other = (
+        positions(CausalGraph(("a", "b"), (Edge(*ends, 0, oriented=False),)))
+        for ends in ("ab", "ba")
+    )
+    np.testing.assert_array_equal(one, other)
 
 
 def test_an_empty_graph_is_told_as_such():

@@ -206,7 +206,10 @@ def _series_readers(folder: Path) -> list[Reader]:
 def _graph_readers() -> list[Reader]:
     graph = CausalGraph(
         ("a", "b", "c"),
-        (Edge("a", "b", 2, 0.9, p_value=0.001), Edge("b", "c", 0, math.inf, oriented=False)),
+        (
+            Edge("a", "b", 2, 0.9, p_value=0.001),
+            Edge("b", "c", 0, math.inf, oriented=False, may_be_confounded="?"),
+        ),
         {"method": "none", "settings": {"window": 8}},
     )
 

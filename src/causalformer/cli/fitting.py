@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from causalformer.data import SeriesTable
     from causalformer.each import EachRecording
     from causalformer.estimator import CausalFormer
+    from causalformer.graph import CausalGraph
 
 
 _MUCH_MEMORY = 1e9  # bytes that are worth a word
+_FOOTNOTES = 10
 
 
 def run_discovery(
@@ -150,12 +152,27 @@ def _run_facts(table: "SeriesTable") -> dict[str, Any]:
     }
 
 
+def _show_footnotes(graph: "CausalGraph") -> None:
+    """Say why edges may be confounded, the strongest first."""
+    from causalformer.formats import footnotes
+
+    notes = footnotes(graph)
+    for note in notes[:_FOOTNOTES]:
+        show(note)
+    if len(notes) > _FOOTNOTES:
+        show(f"… and {len(notes) - _FOOTNOTES} more: see may_be_confounded with --out or --json.")
+
+
 def _show_discovery(model: "CausalFormer", table: "SeriesTable") -> None:
     from causalformer.config import DEFAULT
     from causalformer.results import training_summary
 
     facts = training_summary(model.history_)
     show(model.graph_.table() if len(model.graph_) else "No edge was found.")
+    _show_footnotes(model.graph_)
+    accounted = model.graph_.metadata.get("time_terms")
+    if accounted:
+        show(printable_name(f"Accounted for: {'; '.join(accounted)}."))
     if model.max_lag == "auto" and model.preset == DEFAULT:
         chosen = model.diagnostics_
         show(f"max_lag {chosen.max_lag}: {chosen.max_lag_reason}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from causalformer.plot.style import DASHED
+from causalformer.plot.style import SOLID, Dashes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ class Arrow:
     pair: Pair
     label: str
     colour: str
-    dashed: bool
+    dashes: Dashes
     head: bool
     width: float
     curve: Points  # 3 control points, or 4 for a self-loop
@@ -120,7 +120,9 @@ def draw_arrow(
     codes = {3: [Path.MOVETO, Path.CURVE3, Path.CURVE3], 4: [Path.MOVETO, *[Path.CURVE4] * 3]}
     path = Path(arrow.curve, codes[len(arrow.curve)])
     width = weight * arrow.width
-    if arrow.dashed or not arrow.head:  # the line by itself, because dashes would tear the head
+    if (
+        arrow.dashes != SOLID or not arrow.head
+    ):  # the line by itself, because dashes would tear the head
         x, y = arrow.at(np.linspace(0.0, 0.95 if arrow.head else 1.0, 60)).T
         axes.add_line(
             Line2D(
@@ -128,7 +130,7 @@ def draw_arrow(
                 y,
                 color=arrow.colour,
                 linewidth=width,
-                linestyle=DASHED if arrow.dashed else "-",
+                linestyle=arrow.dashes,
                 alpha=alpha,
                 zorder=zorder,
             )

@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from causalformer.formats import MARK, mark
 from causalformer.graph import CausalGraph
 from causalformer.plot.matrix import draw_matrix
 from causalformer.plot.network import check_truth
 from causalformer.plot.scores import edge_matrix, true_pairs
+from causalformer.plot.style import DOUBTFUL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +20,7 @@ def draw_lags(
 ) -> "Axes":
     """Write the lag of the strongest edge of every pair into a matrix coloured by its score.
 
-    A question mark follows where the direction is unknown.
+    A question mark follows where the direction is unknown, a star where the edge may be confounded.
 
     Parameters
     ----------
@@ -45,13 +47,13 @@ def draw_lags(
     known = bool(np.isfinite(scores).any())
     number = {name: i for i, name in enumerate(graph.names)}
     texts = [[str(lag) if lag >= 0 else "" for lag in row] for row in lags.tolist()]
-    unsure = [edge for edge in graph if not edge.oriented]
-    for edge in unsure:
+    for edge in graph:
         cell = number[edge.cause], number[edge.effect]
         if lags[cell] == edge.lag:
-            texts[cell[0]][cell[1]] += "?"
+            texts[cell[0]][cell[1]] += ("" if edge.oriented else "?") + mark(edge)
     notes = ["lag of the strongest edge"]
-    notes += ["?: direction unknown"] if unsure else []
+    notes += [] if all(edge.oriented for edge in graph) else ["?: direction unknown"]
+    notes += [f"{MARK}: {DOUBTFUL}"] if any(map(mark, graph)) else []
     notes += ["frame: true pair"] if truth is not None else []
     return draw_matrix(
         graph.names,

@@ -1,5 +1,6 @@
 """A graph on a map: arrows between places, northward and southward ones in two colours."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,17 @@ from numpy.typing import NDArray
 from causalformer.errors import DataError
 from causalformer.graph import CausalGraph, Edge
 from causalformer.names import listed
-from causalformer.plot.style import BLUE, VERMILLION, axes_for, new_figure, picture_of
+from causalformer.plot.style import (
+    BLUE,
+    DASH_DOT,
+    DOUBTFUL,
+    INK,
+    SOLID,
+    VERMILLION,
+    axes_for,
+    new_figure,
+    picture_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +34,7 @@ _SEA, _LAND, _COAST, _PLACE = "#EAF2F7", "#D9D3C7", "#A79F90", "#9DB4C2"
 _BEND: Final = 0.18  # of an arrow, as a share of its length
 _WIDTH: Final = (0.7, 2.2)  # points
 _INCHES: Final = 10.0
+_UNKNOWN: Final = "direction unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +79,9 @@ def draw_map(
     """Draw the edges between different places as arrows from cause to effect.
 
     Wider arrows have higher scores. Edges from south to north are red, from north to south blue,
-    along a parallel thin and grey. Each pair is drawn once, self-loops are not; the legend counts
-    all pairs.
+    along a parallel thin and grey, and so are links without direction, which have no head. Edges
+    that may be confounded are dash-dotted. Each pair is drawn once, self-loops are not; the legend
+    counts all pairs.
 
     Parameters
     ----------
@@ -114,7 +127,7 @@ def draw_map(
     drawn = pairs[: max(most, 0)]
     for rank, (edge, width) in enumerate(zip(drawn, _widths(drawn), strict=True)):
         _draw_arrow(axes, edge, places, width, rank / max(len(drawn), 1))
-    _draw_legend(axes, [_direction(edge, places) for edge in pairs])
+    _draw_legend(axes, pairs, places)
     notes = [title] if title else []
     if len(drawn) < len(pairs):
         notes.append(f"the strongest {len(drawn)} of {len(pairs)} links")
@@ -156,6 +169,8 @@ def _pairs(graph: CausalGraph) -> list[Edge]:
 
 
 def _direction(edge: Edge, places: Mapping[str, tuple[float, float]]) -> str:
+    if not edge.oriented:
+        return _UNKNOWN
     return direction_of(places[edge.cause][0], places[edge.effect][0])
 
 
@@ -236,8 +251,8 @@ def _draw_arrow(
     from matplotlib.patches import FancyArrowPatch
 
     direction = _direction(edge, places)
-    colour = {"S→N": NORTHWARD, "N→S": SOUTHWARD, "E–W": ALONG}[direction]
-    if direction == "E–W":
+    colour = {"S→N": NORTHWARD, "N→S": SOUTHWARD}.get(direction, ALONG)
+    if colour == ALONG:
         width = 0.5 * width
     (start_lat, start_lon), (end_lat, end_lon) = places[edge.cause], places[edge.effect]
     axes.add_patch(
@@ -248,23 +263,33 @@ def _draw_arrow(
             arrowstyle="-|>,head_length=0.42,head_width=0.2" if edge.oriented else "-",
             mutation_scale=6 + 3 * width,
             linewidth=width,
+            linestyle=DASH_DOT if edge.may_be_confounded else SOLID,
             color=colour,
             alpha=0.85,
             shrinkA=1.5,
             shrinkB=1.5,
             # grey below, then the weaker below the stronger
-            zorder=(3 if direction == "E–W" else 4) + 0.9 * (1 - rank),
+            zorder=(3 if colour == ALONG else 4) + 0.9 * (1 - rank),
         )
     )
 
 
-def _draw_legend(axes: "Axes", directions: list[str]) -> None:
+def _draw_legend(
+    axes: "Axes", pairs: list[Edge], places: Mapping[str, tuple[float, float]]
+) -> None:
     from matplotlib.lines import Line2D
 
+    count = Counter(_direction(edge, places) for edge in pairs)
     entries = {"S→N": (NORTHWARD, 2.0), "N→S": (SOUTHWARD, 2.0), "E–W": (ALONG, 1.0)}
+    if count[_UNKNOWN]:
+        entries[_UNKNOWN] = (ALONG, 1.0)
     lines = [
-        Line2D([], [], color=colour, linewidth=width, label=f"{name}: {directions.count(name)}")
+        Line2D([], [], color=colour, linewidth=width, label=f"{name}: {count[name]}")
         for name, (colour, width) in entries.items()
     ]
+    doubtful = sum(bool(edge.may_be_confounded) for edge in pairs)
+    if doubtful:
+        label = f"{DOUBTFUL}: {doubtful}"
+        lines.append(Line2D([], [], color=INK, linestyle=DASH_DOT, label=label))
     legend = axes.legend(handles=lines, loc="lower right", fontsize=10, framealpha=0.92)
     legend.set_zorder(6)

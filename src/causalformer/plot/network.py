@@ -1,5 +1,7 @@
 """The summary graph: one curved arrow per pair of series, lags as labels."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +15,17 @@ from causalformer.plot.canvas import CIRCLE, SIDEWAYS, Canvas, extent, make_canv
 from causalformer.plot.style import (
     BLACK,
     BLUE,
+    DASH_DOT,
+    DASHED,
+    DOUBTFUL,
     GREY,
     INK,
+    NO_HEAD,
     PALE,
     SMALL,
+    SOLID,
     VERMILLION,
+    Dashes,
     axes_for,
     legend_of,
     new_figure,
@@ -39,8 +47,8 @@ def draw_graph(
 
     Up to 15 series stand on a circle, the first on top, clockwise; more of them where linked ones
     are close together, with lags where there is room. Wider arrows are stronger (`Edge.strength`
-    if all edges have one, else their score), dashed ones are instantaneous; those without a head
-    have no certain direction.
+    if all edges have one, else their score), dashed ones are instantaneous, dash-dotted ones may be
+    confounded; those without a head have no certain direction.
 
     Parameters
     ----------
@@ -72,10 +80,10 @@ def draw_graph(
     axes = _new_figure(graph).axes[0] if ax is None else axes_for(ax, (1, 1))
     edges = graph.edges if truth is None else (*graph.edges, *truth.edges)
     looped = any(edge.kind == "self" for edge in edges)
+    # found and true edges together: what has no direction in one of them may have one in the other
+    every = {(e.cause, e.effect, e.lag): replace(e, oriented=True) for e in edges}
     canvas = make_canvas(
-        CausalGraph(graph.names, tuple({(e.cause, e.effect, e.lag): e for e in edges}.values())),
-        np.array(size_in_points(axes)),
-        looped,
+        CausalGraph(graph.names, tuple(every.values())), np.array(size_in_points(axes)), looped
     )
     arrows = _arrows(graph, truth, canvas)
     axes.set_aspect("equal")
@@ -94,7 +102,7 @@ def draw_graph(
         labels = _draw_captions_beside(axes, canvas, arrows)
     for arrow, place in labels:
         _draw_label(axes, arrow, place, canvas.label_size)
-    _draw_legend(axes, arrows, canvas, compared=truth is not None)
+    _draw_legend(axes, key_to(arrows, compared=truth is not None), canvas)
     return axes
 
 
@@ -153,11 +161,48 @@ def _arrows(graph: CausalGraph, truth: CausalGraph | None, canvas: Canvas) -> li
             colour = GREY if pair not in found else BLACK if pair in true else VERMILLION
         label = ", ".join(str(lag) for lag in sorted(edge.lag for edge in edges))
         both = pair[::-1] in found or pair[::-1] in true
-        dashed = instantaneous or pair not in found
+        dashes = dashes_of(edges, missed=pair not in found)
         head = any(edge.oriented for edge in edges)
         curve = canvas.curve(pair, both)
-        arrows.append(Arrow(pair, label, colour, dashed, head, widths.get(pair, 1.2), curve))
+        arrows.append(Arrow(pair, label, colour, dashes, head, widths.get(pair, 1.2), curve))
     return arrows
+
+
+def dashes_of(edges: Sequence[Edge], *, missed: bool = False) -> Dashes:
+    """Dashes of the arrow for these edges of one pair.
+
+    Examples
+    --------
+    >>> dashes_of([Edge("a", "b", 2)])
+    '-'
+    >>> dashes_of([Edge("a", "b", 2, may_be_confounded="C precedes both.")]) == DASH_DOT
+    True
+    """
+    if any(edge.may_be_confounded for edge in edges):
+        return DASH_DOT
+    within = all(edge.kind == "instantaneous" for edge in edges)
+    return DASHED if missed or within else SOLID
+
+
+def key_to(arrows: Sequence[Arrow], *, compared: bool) -> dict[str, tuple[str, Dashes]]:
+    """Say what colours and lines mean, where there are several: name, colour, dashes.
+
+    Examples
+    --------
+    >>> arrow = Arrow(("a", "b"), "0", VERMILLION, DASHED, False, 1.0, np.zeros((3, 2)))
+    >>> list(key_to([arrow], compared=False))
+    ['lagged', 'instantaneous', 'no head: direction unknown']
+    """
+    entries: dict[str, tuple[str, Dashes]] = {}
+    if compared:
+        entries = {"true": (BLACK, SOLID), "false": (VERMILLION, SOLID), "missed": (GREY, DASHED)}
+    elif any(arrow.colour == VERMILLION for arrow in arrows):
+        entries = {"lagged": (BLUE, SOLID), "instantaneous": (VERMILLION, DASHED)}
+    if any(arrow.dashes == DASH_DOT for arrow in arrows):
+        entries[DOUBTFUL] = (BLACK if compared else BLUE, DASH_DOT)
+    if not all(arrow.head for arrow in arrows):
+        entries[NO_HEAD] = ("none", SOLID)
+    return entries
 
 
 def _by_pair(graph: CausalGraph) -> dict[Pair, list[Edge]]:
@@ -371,17 +416,10 @@ def _draw_label(axes: "Axes", arrow: Arrow, place: Points, size: float) -> None:
     )
 
 
-def _draw_legend(axes: "Axes", arrows: list[Arrow], canvas: Canvas, *, compared: bool) -> None:
-    entries = {}
-    if compared:
-        entries = {"true": (BLACK, False), "false": (VERMILLION, False), "missed": (GREY, True)}
-    elif any(arrow.dashed for arrow in arrows):
-        entries = {"lagged": (BLUE, False), "instantaneous": (VERMILLION, True)}
-    if entries and not all(arrow.head for arrow in arrows):
-        entries["no head: direction unknown"] = ("none", False)
+def _draw_legend(axes: "Axes", entries: dict[str, tuple[str, Dashes]], canvas: Canvas) -> None:
     if entries:
         size = SMALL * (canvas.weight if canvas.on_circle else max(0.85, canvas.weight))
         if canvas.on_circle:
             legend_of(axes, entries, size, place="best")  # a corner without a node
         else:
-            legend_of(axes, entries, size, columns=4)
+            legend_of(axes, entries, size, columns=5)

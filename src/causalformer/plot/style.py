@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, VERMILLION, BLACK, GREY = "#0072B2", "#D55E00", "#000000", "#999999"
 INK, PALE, FAINT = "#444444", "#F0F0F0", "#DDDDDD"  # outlines, fillings, what is not there
-DASHED: Final = (0, (3.5, 2))
+Dashes = Literal["-"] | tuple[int, tuple[float, ...]]
+SOLID: Final[Dashes] = "-"
+DASHED: Final[Dashes] = (0, (3.5, 2))
+DASH_DOT: Final[Dashes] = (0, (6, 2, 1, 2))  # of edges that may be confounded
+NO_HEAD, DOUBTFUL = "no head: direction unknown", "perhaps a hidden driver"
 SMALL, NORMAL = 8.0, 9.0
 
 _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -82,17 +86,17 @@ def caption(name: str, line: int = 24, lines: int = 1) -> str:
 
 def legend_of(
     axes: "Axes",
-    entries: dict[str, tuple[str, bool]],
+    entries: dict[str, tuple[str, Dashes]],
     size: float = SMALL,
     columns: int = 1,
     place: Literal["lower left", "best"] = "lower left",
 ) -> None:
-    """Explain lines: name, colour, and whether they are dashed."""
+    """Explain lines: name, colour and dashes."""
     from matplotlib.lines import Line2D
 
     lines = [
-        Line2D([], [], color=colour, linestyle=DASHED if dashed else "-", label=name)
-        for name, (colour, dashed) in entries.items()
+        Line2D([], [], color=colour, linestyle=dashes, label=name)
+        for name, (colour, dashes) in entries.items()
     ]
     axes.legend(handles=lines, loc=place, fontsize=size, frameon=False, ncols=columns)
 

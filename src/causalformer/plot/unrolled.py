@@ -7,7 +7,7 @@ import numpy as np
 
 from causalformer.graph import CausalGraph, Edge
 from causalformer.plot.arrows import Arrow, Points, around, draw_arrow
-from causalformer.plot.network import check_truth, widths
+from causalformer.plot.network import check_truth, dashes_of, key_to, widths
 from causalformer.plot.style import (
     BLACK,
     BLUE,
@@ -17,6 +17,7 @@ from causalformer.plot.style import (
     NORMAL,
     PALE,
     VERMILLION,
+    Dashes,
     axes_for,
     caption,
     legend_of,
@@ -37,7 +38,8 @@ def draw_unrolled(
     """Draw every edge as an arrow from its cause at ``t - lag`` to its effect at ``t``.
 
     The same edges between earlier slots are faint. Wider arrows are stronger, dashed ones
-    instantaneous; those without a head have no certain direction.
+    instantaneous, dash-dotted ones may be confounded; those without a head have no certain
+    direction.
 
     Parameters
     ----------
@@ -65,43 +67,31 @@ def draw_unrolled(
     found = {_key(edge): edge for edge in graph}
     n_back = max([1, *(lag for *_, lag in (*found, *true))])
     grid = _Grid(graph.names, n_back)
-    entries = _legend(graph, truth)
-    columns, rows = np.ptp(grid.box, axis=0)
-    inch = min(0.5, 12.0 / max(columns, rows))
-    least = 5.5 if entries else 0.0
-    axes = axes_for(ax, (max(1.4 + inch * columns, least), 0.8 + inch * rows))
-    weight = max(0.4, 2 * inch)
     sizes = dict(zip(found, widths(list(graph)), strict=True))
+    arrows = {}
     for key, edge in reversed({**true, **found}.items()):
         colour = VERMILLION if edge.lag == 0 else BLUE
         if truth is not None:
             colour = GREY if key not in found else BLACK if key in true else VERMILLION
-        dashed = edge.lag == 0 or key not in found
-        arrow = grid.arrow(edge, colour, sizes.get(key, 1.2), dashed)
-        faint = replace(arrow, colour=FAINT, width=1.0, dashed=edge.lag == 0)
+        dashes = dashes_of([edge], missed=key not in found)
+        arrows[edge] = grid.arrow(edge, colour, sizes.get(key, 1.2), dashes)
+    entries = key_to(list(arrows.values()), compared=truth is not None)
+    columns, rows = np.ptp(grid.box, axis=0)
+    inch = min(0.5, 12.0 / max(columns, rows))
+    least = 5.5 + 2.0 * max(len(entries) - 3, 0) if entries else 0.0
+    axes = axes_for(ax, (max(1.4 + inch * columns, least), 0.8 + inch * rows))
+    weight = max(0.4, 2 * inch)
+    for edge, arrow in arrows.items():
+        faint = replace(arrow, colour=FAINT, width=1.0, dashes=dashes_of([edge]))
         for back in range(1, n_back - edge.lag + 1):
             earlier = arrow.curve - [back * grid.wide, 0.0]
             draw_arrow(axes, replace(faint, curve=earlier), 0.8 * weight)
         draw_arrow(axes, arrow, weight, zorder=2.5)
     _draw_grid(axes, grid)
     if entries:
-        legend_of(axes, entries, columns=4)
+        legend_of(axes, entries, columns=5)
         axes.set_ylim(grid.box[0, 1] - 0.35 / inch, grid.box[1, 1])
     return axes
-
-
-def _legend(graph: CausalGraph, truth: CausalGraph | None) -> dict[str, tuple[str, bool]]:
-    """Say what the colours mean, where there are several."""
-    edges = graph.edges if truth is None else (*graph.edges, *truth.edges)
-    if truth is not None:
-        entries = {"true": (BLACK, False), "false": (VERMILLION, False), "missed": (GREY, True)}
-    elif any(edge.lag == 0 for edge in edges):
-        entries = {"lagged": (BLUE, False), "instantaneous": (VERMILLION, True)}
-    else:
-        return {}
-    if any(not edge.oriented for edge in edges):
-        entries["no head: direction unknown"] = ("none", False)
-    return entries
 
 
 def _key(edge: Edge) -> Key:
@@ -124,7 +114,7 @@ class _Grid:
         """Where a series stands so many slots before ``t``."""
         return np.array([self.wide * (self.n_back - back), float(self.row[name])])
 
-    def arrow(self, edge: Edge, colour: str, width: float, dashed: bool) -> Arrow:
+    def arrow(self, edge: Edge, colour: str, width: float, dashes: Dashes) -> Arrow:
         """Return the arrow of an edge into ``t``."""
         start, end = self.place(edge.cause, edge.lag), self.place(edge.effect, 0)
         apart = np.minimum(*(np.abs(self.nodes - p).sum(axis=1) for p in (start, end))) > 0
@@ -134,7 +124,7 @@ class _Grid:
         if edge.lag == 0:
             bends = tuple(bend * self.wide / abs(float(end[1] - start[1])) for bend in _WITHIN)
         curve = around(start, end, self.nodes[apart & near], self.radius, self.box, bends=bends)
-        return Arrow((edge.cause, edge.effect), "", colour, dashed, edge.oriented, width, curve)
+        return Arrow((edge.cause, edge.effect), "", colour, dashes, edge.oriented, width, curve)
 
 
 def _draw_grid(axes: "Axes", grid: _Grid) -> None:

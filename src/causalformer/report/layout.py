@@ -31,9 +31,10 @@ def positions(graph: CausalGraph) -> FloatArray:
     links = [(number[e.cause], number[e.effect]) for e in graph if e.kind != "self"]
     net = nx.Graph(links)
     flow = np.zeros(len(number))  # how much more a series drives than it is driven
-    for cause, effect in links:
-        flow[cause] += 1
-        flow[effect] -= 1
+    for edge in graph:
+        if edge.kind != "self" and edge.oriented:
+            flow[number[edge.cause]] += 1
+            flow[number[edge.effect]] -= 1
     parts = [sorted(part) for part in nx.connected_components(net)]
     parts.sort(key=lambda part: (-len(part), part))
     boxes = [(part, _component(part, links, flow)) for part in parts]

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def recording_facts(each: "EachRecording", series: Mapping[str, int]) -> dict[str, Any]:
-    """Give every graph, ``[cause, effect, lag, oriented, strength, q]``, and the agreement.
+    """Give every graph and the agreement.
+
+    An edge is ``[cause, effect, lag, oriented, may_be_confounded, strength, q]``.
 
     Parameters
     ----------
@@ -28,12 +30,12 @@ def recording_facts(each: "EachRecording", series: Mapping[str, int]) -> dict[st
     >>> graph = CausalGraph(("a", "b"), (Edge("a", "b", 2, q_value=0.01),))
     >>> facts = recording_facts(EachRecording({"anna": graph}, {}), {"a": 0, "b": 1})
     >>> facts["graphs"], facts["agreement"]
-    ([[[0, 1, 2, True, None, 0.01]]], [[0, 1, 2, 1]])
+    ([[[0, 1, 2, True, '', None, 0.01]]], [[0, 1, 2, 1]])
     """
 
     def told(edge: "Edge") -> list[Any]:
-        numbers = [number(edge.strength), number(edge.q_value)]
-        return [series[edge.cause], series[edge.effect], edge.lag, edge.oriented, *numbers]
+        known = (edge.oriented, edge.may_be_confounded, number(edge.strength), number(edge.q_value))
+        return [series[edge.cause], series[edge.effect], edge.lag, *known]
 
     return {
         "names": [shown_name(name) for name in each.graphs],

@@ -77,7 +77,7 @@ def told(edge: Edge) -> str:
 
 
 def summary(graph: CausalGraph, alpha: float | None) -> list[str]:
-    """Tell a graph in a few sentences, the strongest edges first.
+    """Tell a graph in a few sentences, the strongest edges first, and which may be confounded.
 
     Parameters
     ----------
@@ -107,11 +107,19 @@ def summary(graph: CausalGraph, alpha: float | None) -> list[str]:
     if between and alone:
         it = "it" if len(alone) == 1 else "them"
         sentences.append(f"Nothing was found that drives {listed(alone)} or is driven by {it}.")
+    doubtful = dict.fromkeys(_arrow(edge) for edge in between if edge.may_be_confounded)
+    if doubtful:
+        sentences.append(f"A hidden common driver may be behind {listed(doubtful, most=_TOLD)}.")
     if alpha is not None and len(graph):
         sentences.append(
             f"At most about {100 * alpha:g}\u00a0% of the edges found this way should be false."
         )
     return sentences
+
+
+def _arrow(edge: Edge) -> str:
+    cause, effect = _short((edge.cause, edge.effect))
+    return f"{cause} {'→' if edge.oriented else '—'} {effect}"
 
 
 def _short(names: Iterable[str]) -> list[str]:

@@ -480,7 +480,8 @@ async function showCompare(a, b) {
       ["Only in A", edges.filter((edge) => edge.a && !edge.b)],
       ["Only in B", edges.filter((edge) => !edge.a && edge.b)],
     ];
-    const numbers = (edge, differs) => (edge ? [String(edge.lag), figure(edge.score), probability(edge.q_value)] : ["–", "–", "–"])
+    const lag = (edge) => `${edge.lag}${edge.oriented ? "" : "?"}${edge.may_be_confounded ? "*" : ""}`;
+    const numbers = (edge, differs) => (edge ? [lag(edge), figure(edge.score), probability(edge.q_value)] : ["–", "–", "–"])
       .map((text, i) => el("td", { class: i === 0 && differs ? "n differs" : "n" }, text));
     const row = (words, edge) => {
       const differs = edge.a && edge.b && edge.a.lag !== edge.b.lag;
@@ -491,13 +492,19 @@ async function showCompare(a, b) {
     const title = (letter, run) => el("p", null, el("b", null, `${letter}: `),
       el("a", { href: `#/run/${run.id}` }, el("bdi", null, run.name)), `, ${when(run.created)}; `,
       el("span", { class: "hint" }, `lags up to ${run.settings.max_lag}, false edges ${run.settings.alpha}, ${run.settings.preset}`));
+    const has = (test) => edges.some((edge) => (edge.a && test(edge.a)) || (edge.b && test(edge.b)));
+    const notes = [
+      has((edge) => !edge.oriented) ? "? direction unknown" : null,
+      has((edge) => edge.may_be_confounded) ? "* may come from a hidden common driver; the report says why" : null,
+    ].filter(Boolean);
     const columns = ["", "cause", "effect", "kind", "lag A", "score A", "q A", "lag B", "score B", "q B"];
     view(el("section", null, heading("Two runs side by side"), title("A", pair[0]), title("B", pair[1]),
       el("p", { class: "lead", id: "counts" }, groups.map(([words, rows]) => `${words}: ${rows.length}`).join(" · ")),
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Edges of both runs" },
         el("table", { id: "compared" }, el("thead", null, el("tr", null,
           ...columns.map((name, i) => el("th", { scope: "col", class: i > 3 ? "n" : null }, name || el("span", { class: "unseen" }, "found"))))),
-        el("tbody", null, ...groups.flatMap(([words, rows]) => rows.map((edge) => row(words, edge))))))));
+        el("tbody", null, ...groups.flatMap(([words, rows]) => rows.map((edge) => row(words, edge)))))),
+      notes.length ? el("p", { class: "hint", id: "marks" }, notes.join(" · ")) : null));
   } catch (error) {
     view(el("section", null, heading("These runs cannot be compared"), box));
     tell(box, error);

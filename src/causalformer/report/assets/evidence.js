@@ -42,6 +42,7 @@ function edgeCard(edge) {
     el("p", { class: "lag" }, delay(edge.lag)),
     whyNot(edge),
     el("p", {}, describeEdge(edge)),
+    edge.may_be_confounded ? el("p", { class: "notice" }, `This edge ${CONFOUNDED}: ${edge.may_be_confounded}`) : null,
     numbersOf(edge),
     edge.profile ? lagProfile(edge) : null,
     scatter(edge),
@@ -52,23 +53,33 @@ function edgeCard(edge) {
 
 function linkList(title, list, other) {
   const item = (edge) => el("li", {},
-    el("button", { type: "button", class: "link", onclick: () => chooseEdge(edge) }, nameOf(edge[other])),
-    el("span", {}, `lag ${edge.lag}, ${weightField} ${figure(edge.weight)}`));
+    el("button", { type: "button", class: "link", onclick: () => chooseEdge(edge) }, nameOf(other(edge))),
+    el("span", {}, `lag ${edge.lag}${markOf(edge.may_be_confounded)}, ${weightField} ${figure(edge.weight)}`));
   return [el("h4", {}, `${title} (${list.length})`),
     list.length ? el("ul", {}, ...list.map(item)) : el("p", { class: "lag" }, "none")];
 }
 
+/* The shown edges of a series to others; a link without direction is neither cause nor effect. */
+function around(i) {
+  const own = shownEdges.filter((edge) => (edge.cause === i) !== (edge.effect === i));
+  return {
+    causes: own.filter((edge) => edge.oriented && edge.effect === i),
+    effects: own.filter((edge) => edge.oriented && edge.cause === i),
+    links: own.filter((edge) => !edge.oriented),
+  };
+}
+
 function nodeCard(i) {
   const own = facts.series.figures[i];
-  const causes = shownEdges.filter((edge) => edge.effect === i && edge.cause !== i);
-  const effects = shownEdges.filter((edge) => edge.cause === i && edge.effect !== i);
+  const { causes, effects, links } = around(i);
   const selves = shownEdges.filter((edge) => edge.cause === i && edge.effect === i);
   return [
     el("h3", {}, nameOf(i)),
     known(own.r2) ? el("p", { class: "lag" }, `${percent(Math.max(0, own.r2))} of its variance can be predicted from the past, on held-out data.`) : null,
-    ...linkList("Its causes", causes, "cause"),
-    ...linkList("Its effects", effects, "effect"),
-    ...(selves.length ? linkList("Its own past", selves, "cause") : []),
+    ...linkList("Its causes", causes, (edge) => edge.cause),
+    ...linkList("Its effects", effects, (edge) => edge.effect),
+    ...(links.length ? linkList("Linked within the slot, direction unknown", links, (edge) => edge.cause + edge.effect - i) : []),
+    ...(selves.length ? linkList("Its own past", selves, () => i) : []),
     el("p", {}, el("button", { type: "button", onclick: () => lookAtTime(i) }, "See it over time")),
   ];
 }

@@ -2,6 +2,7 @@
 
 const large = names.length > CROWD;
 const degrees = names.map((_, i) => found.filter((edge) => edge.cause === i || edge.effect === i).length);
+const DASH_DOT = [11, 4, 2, 4]; // of edges that may be confounded
 let cy = null;
 
 function textWidth(text) {
@@ -20,10 +21,10 @@ function nodeOf(i) {
 
 function edgeOf(edge) {
   const width = 1.2 + 4.3 * Math.sqrt(Math.max(0, edge.weight - lightest) / (heaviest - lightest || 1));
-  const classes = [edge.kind, edge.found ? "" : "near", edge.oriented ? "" : "unoriented"];
+  const classes = [edge.kind, edge.found ? "" : "near", edge.oriented ? "" : "unoriented", edge.may_be_confounded ? "confounded" : ""];
   return {
     data: {
-      id: edge.id, source: `n${edge.cause}`, target: `n${edge.effect}`, label: String(edge.lag), loop: "-40deg",
+      id: edge.id, source: `n${edge.cause}`, target: `n${edge.effect}`, label: edge.lag + markOf(edge.may_be_confounded), loop: "-40deg",
       width: (edge.kind === "self" ? 0.7 : large ? 1.8 : 1) * width,
     },
     classes: classes.join(" "),
@@ -92,6 +93,7 @@ function graphStyle() {
     { selector: "edge.self", style: { ...painted("self"), "loop-direction": "data(loop)" } },
     { selector: "edge.instantaneous", style: { ...painted("within"), "line-style": "dashed" } },
     { selector: "edge.unoriented", style: { "target-arrow-shape": "none" } },
+    { selector: "edge.confounded", style: { "line-style": "dashed", "line-dash-pattern": DASH_DOT } },
     { selector: "edge.near", style: { ...painted("near"), "line-style": "dotted" } },
     { selector: ".gone", style: { display: "none" } },
     { selector: ".faded", style: { opacity: 0.13 } },
@@ -182,16 +184,17 @@ function highlight() {
 function tooltipText(target) {
   if (target.isNode()) {
     const i = target.data("series");
-    const causes = shownEdges.filter((edge) => edge.effect === i && edge.cause !== i).length;
-    const effects = shownEdges.filter((edge) => edge.cause === i && edge.effect !== i).length;
+    const { causes, effects, links } = around(i);
     const r2 = facts.series.figures[i].r2;
-    return [labels[i], `${plural(causes, "cause")}, ${plural(effects, "effect")}`,
+    return [labels[i], `${plural(causes.length, "cause")}, ${plural(effects.length, "effect")}`,
+      links.length ? `${plural(links.length, "link")} without direction` : null,
       known(r2) ? `held-out R² ${figure(r2)}` : null];
   }
   const edge = edgeWith(target.id());
   return [titleOf(edge), delay(edge.lag), known(edge.strength) ? `strength ${figure(edge.strength)}` : null,
     known(edge.gain) ? `held-out gain ${percent(edge.gain)}` : null,
     known(edge.q_value) ? `q ${probability(edge.q_value)}` : `score ${figure(edge.score)}`,
+    edge.may_be_confounded ? CONFOUNDED : null,
     edge.found ? null : "near miss: not in the graph"];
 }
 
@@ -251,6 +254,7 @@ function drawLegend() {
     has((e) => e.kind === "self") ? entry(line("self", null, true), "its own past (self-loop)") : null,
     has((e) => e.kind === "instantaneous") ? entry(line("within", "6 4", true), "within the slot") : null,
     has((e) => !e.oriented) ? entry(line("within", "6 4", false), "direction unknown") : null,
+    doubtful ? entry(line("lagged", DASH_DOT.join(" "), true), `* ${CONFOUNDED}`) : null,
     state.near && facts.near.length ? entry(line("near", "2 3", true), "near miss") : null,
     entry(null, `wider = larger ${weightField}`));
 }
@@ -296,11 +300,11 @@ function svgEdge(each) {
   const stroke = colour(!edge.found ? "near" : { lagged: "lagged", self: "self", instantaneous: "within" }[edge.kind]);
   const { path, end, angle } = curve(each);
   const width = each.data("width"), size = 5 + 2 * width, middle = each.midpoint();
-  const dash = !edge.found ? "2 4" : edge.kind === "instantaneous" ? "7 5" : null;
+  const dash = !edge.found ? "2 4" : edge.may_be_confounded ? DASH_DOT.join(" ") : edge.kind === "instantaneous" ? "7 5" : null;
   const corner = (turn) => `${(end.x - size * Math.cos(angle + turn)).toFixed(1)} ${(end.y - size * Math.sin(angle + turn)).toFixed(1)}`;
   const label = large ? [] : [
     svg("rect", { x: middle.x - 8, y: middle.y - 9, width: 16, height: 18, rx: 4, fill: colour("card"), "fill-opacity": 0.92 }),
-    svg("text", { x: middle.x, y: middle.y + 4, "text-anchor": "middle", "font-size": 12, "font-weight": 600, fill: colour("ink") }, String(edge.lag)),
+    svg("text", { x: middle.x, y: middle.y + 4, "text-anchor": "middle", "font-size": 12, "font-weight": 600, fill: colour("ink") }, each.data("label")),
   ];
   return svg("g", {}, svg("title", {}, `${titleOf(edge)}, ${delay(edge.lag)}`),
     svg("path", { d: path, fill: "none", stroke, "stroke-width": width.toFixed(2), "stroke-dasharray": dash }),

@@ -11,7 +11,7 @@ function shareBar(n) { // a bar: the share of the recordings
     svg("rect", { class: "bar main", width: (width * n) / ownGraphs.names.length, height: 10, rx: 3 }));
 }
 
-function recordingRow([cause, effect, lag, oriented, strength, q], single) {
+function recordingRow([cause, effect, lag, oriented, confounded, strength, q], single) {
   const together = found.find((edge) => edge.cause === cause && edge.effect === effect);
   const name = together
     ? el("button", { type: "button", class: "link", "aria-label": `Evidence for ${titleOf(together)}, ${delay(together.lag)}`,
@@ -20,7 +20,7 @@ function recordingRow([cause, effect, lag, oriented, strength, q], single) {
   const cell = (text) => el("td", { class: "n" }, text);
   const numbers = single ? [cell(figure(strength)), cell(probability(q))] : [];
   return el("tr", {}, el("td", {}, name), el("td", {}, nameOf(effect)), cell(String(lag)),
-    single ? el("td", {}, kindOf(cause, effect, lag) + (oriented ? "" : ", direction unknown")) : null, ...numbers,
+    single ? el("td", {}, kindText(kindOf(cause, effect, lag), oriented) + (confounded ? `, ${CONFOUNDED}: ${confounded}` : "")) : null, ...numbers,
     cell(agreeing(cause, effect)), single ? null : el("td", {}, shareBar(agreement.get(`${cause} ${effect}`))),
     el("td", {}, together ? "yes" : "no"));
 }

@@ -154,9 +154,11 @@ function drawData() {
   replace(byId("series-table"),
     el("thead", {}, el("tr", {}, ...heads.map(([title, kind]) => el("th", { scope: "col", class: kind }, title)))),
     el("tbody", {}, ...figures.map(row)));
+  const accounted = facts.graph.metadata.time_terms || [];
   const recordings = facts.series.recordings > 1 ? ` in ${facts.series.recordings} recordings` : "";
   byId("data-hint").textContent = `${names.length} series of ${nSlots} slots${recordings}.`
     + (r2 ? " R² is the share of a series' variance that the pasts of all series predict on held-out data." : "")
+    + (accounted.length ? ` Accounted for: ${accounted.join("; ")}.` : "")
     + (facts.series.thinned ? " Plots show the outline of the series: smallest and largest value of every stretch." : "");
   byId("search-field").hidden = names.length < 12;
   byId("search").addEventListener("input", (event) => {

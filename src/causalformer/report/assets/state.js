@@ -22,8 +22,10 @@ edges.forEach((edge, i) => {
   edge.id = `e${i}`;
   edge.kind = kindOf(edge.cause, edge.effect, edge.lag);
   edge.oriented = edge.oriented !== false;
+  edge.may_be_confounded = edge.may_be_confounded || "";
   edge.weight = known(edge[weightField]) ? edge[weightField] : 0;
 });
+const doubtful = found.some((edge) => edge.may_be_confounded);
 const heaviest = Math.max(...edges.map((edge) => edge.weight), 1e-12);
 const lightest = Math.min(0, ...edges.map((edge) => edge.weight));
 const longest = Math.max(...edges.map((edge) => edge.lag), 1);
@@ -37,7 +39,7 @@ const startLevel = LEVELS.findIndex((level) => level >= Math.max(alpha, largestQ
 const state = {
   level: startLevel, weight: lightest, lag: longest,
   most: names.length > CROWD ? Math.min(150, found.length) : found.length,
-  self: true, instantaneous: true, near: false, alone: names.length <= CROWD,
+  self: true, instantaneous: true, confounded: true, near: false, alone: names.length <= CROWD,
   edge: null, node: null,
 };
 let shownEdges = [];
@@ -47,6 +49,7 @@ const onChange = (listener) => listeners.push(listener);
 function passes(edge) {
   if (!edge.found && !state.near) return false;
   if (edge.kind !== "lagged" && !state[edge.kind]) return false;
+  if (edge.may_be_confounded && !state.confounded) return false;
   if (known(edge.q_value) && edge.q_value > LEVELS[state.level]) return false;
   return edge.weight >= state.weight && edge.lag <= state.lag;
 }
@@ -62,4 +65,7 @@ const chooseEdge = (edge) => change({ edge, node: null });
 const chooseNode = (node) => change({ node, edge: null });
 const nameOf = (i) => el("bdi", {}, labels[i]);
 const arrowOf = (edge) => (edge.oriented ? " → " : " — ");
+const kindText = (kind, oriented) => kind + (oriented ? "" : ", direction unknown");
+const CONFOUNDED = "may come from a hidden common driver";
+const markOf = (sentence) => (sentence ? "*" : "");
 const titleOf = (edge) => labels[edge.cause] + arrowOf(edge) + labels[edge.effect];

@@ -93,7 +93,7 @@ def draw_base(rng: Rng, sizes: tuple[tuple[int, int, int], ...] = SIZES) -> Base
     --------
     >>> base = draw_base(np.random.default_rng(0))
     >>> base.n_series, base.n_slots, base.weights.shape
-    (7, 250, (7, 7, 5))
+    (7, 1000, (7, 7, 5))
     """
     graph_rng, noise_rng, rest = rng.spawn(3)
     n_series, max_lag, n_slots = sizes[graph_rng.integers(len(sizes))]

@@ -146,7 +146,7 @@ def _innovation(draw: Noise, about: str) -> Violation:
 
 # ------------------------------------------------------------------ measurement
 
-_SNR: Final = (np.inf, 1.0, 0.4, 0.15, 0.05)
+_SNR: Final = (np.inf, 1.0, 0.5, 0.2, 0.05)
 
 
 def _measured(draw: Noise, base: Base, strength: int) -> Generated:
@@ -190,7 +190,7 @@ def _flood_on(base: Base, _: int) -> FloatArray:
 
 
 def _measurement(draw: Noise, what: str) -> Violation:
-    about = f"{what} noise on what is observed, not fed back; SNR none, 1, .4, .15, .05"
+    about = f"{what} noise on what is observed, not fed back; SNR infinite, 1, .5, .2, .05"
     return Violation("measurement", about, on_base(partial(_measured, draw)), from_base=True)
 
 

@@ -209,4 +209,6 @@ class PCMCIPlus(_ConditionalIndependence):
             pc_alpha=self.alpha,
             fdr_method="fdr_bh" if self.fdr else "none",
         )
+        if self.fdr:  # tigramite corrects the p-values, but not the graph
+            links["graph"] = np.where(links["p_matrix"] <= self.alpha, links["graph"], "")
         return links

@@ -41,7 +41,7 @@ COLUMNS: Final = (
     *STAMP,
 )
 
-_QUICK: Final = 0.05  # seconds of writing for which no addition waits
+_QUICK: Final = 0.01  # seconds of writing for which no addition waits
 
 Row = dict[str, str]
 Key = tuple[str, ...]

@@ -185,8 +185,9 @@ def violations_markdown(rows: "pd.DataFrame") -> str:
 
 
 def write_violations_report(results: "pd.DataFrame", out: str | Path) -> "pd.DataFrame":
-    """Write ``outcomes.csv`` and ``violations.md``, and return the rows of the former."""
+    """Write ``outcomes.csv`` and, as ``table.md``, all tables; return the rows of the former."""
     rows = outcomes(results, out)
-    write_text(Path(out) / "outcomes.csv", rows.to_csv(index=False, lineterminator="\n"))
-    write_text(Path(out) / "violations.md", violations_markdown(rows))
+    text = rows.to_csv(index=False, lineterminator="\n", float_format="%.4g")
+    write_text(Path(out) / "outcomes.csv", text)
+    write_text(Path(out) / "table.md", violations_markdown(rows))
     return rows

@@ -43,13 +43,15 @@ def violations_suite(
     *,
     quick: bool,
     seeds: str = "choose",
+    families: Sequence[str] = (),
 ) -> list[BenchPlan]:
     """Compare on systems that violate assumptions, from not at all to severely.
 
     Every method looks at the same number of lags: the largest true one, and one more. Tests run
     at two levels (see `causalformer.bench.methods.CORRECTED`). PCMCI and PCMCI+ would take hours
     on the large systems and are left out there. Quick leaves out the large systems, and takes one
-    system of each family, at three strengths.
+    system of each family, not the same one for all, at three strengths. `families` are names of
+    families or groups, all unless given.
 
     Examples
     --------
@@ -63,14 +65,21 @@ def violations_suite(
     levels = {name: corrected for corrected, name in CORRECTED.items()}
     chosen = dict.fromkeys(m for name in (*REFERENCES, *wanted) for m in (name, levels.get(name)))
     names = tuple(name for name in chosen if name)
+    known = {*VIOLATIONS, *(violation.group for violation in VIOLATIONS.values())}
+    unknown = [name for name in families if name not in known]
+    if unknown:
+        raise SettingsError(
+            f"no family or group is called {unknown[0]!r}; choose among {', '.join(sorted(known))}"
+        )
     sets = [
-        _drawn(family, number, SEED_SETS[seeds], quick) for number, family in enumerate(VIOLATIONS)
+        _drawn(family, number, SEED_SETS[seeds], quick)
+        for number, (family, violation) in enumerate(VIOLATIONS.items())
+        if not families or family in families or violation.group in families
     ]
-    small = BenchPlan([item for item in sets if not VIOLATIONS[item.name].large], names)
-    if quick:
-        return [small]
-    large = [item for item in sets if VIOLATIONS[item.name].large]
-    return [small, BenchPlan(large, tuple(n for n in names if not n.startswith("pcmci")))]
+    small = [item for item in sets if not VIOLATIONS[item.name].large]
+    large = [] if quick else [item for item in sets if VIOLATIONS[item.name].large]
+    fast = tuple(name for name in names if not name.startswith("pcmci"))
+    return [BenchPlan(small, names), BenchPlan(large, fast)]
 
 
 def _drawn(family: str, number: int, first_seed: int, quick: bool) -> Drawn:
@@ -81,10 +90,9 @@ def _drawn(family: str, number: int, first_seed: int, quick: bool) -> Drawn:
         strengths = strengths[:1]
     elif violation.from_base:
         strengths = strengths[1:]
-    n_systems = _N_LARGE if violation.large else _N_SYSTEMS
-    systems = range(n_systems)
-    if quick and family != "none":
-        systems = range(number % n_systems, number % n_systems + 1)  # not the same one for all
+    systems = range(_N_LARGE if violation.large else _N_SYSTEMS)
+    if quick:
+        systems = systems[:2] if family == "none" else systems[number % len(systems) :][:1]
     files = [
         DrawnFile(
             f"strength-{strength}_seed-{seed}",

@@ -151,5 +151,5 @@ def test_options_out_of_range_are_named(options, named, made):
 def test_it_follows_the_habits_of_scikit_learn(made):
     model = VarGranger(max_lag=2, alpha=0.05)
     assert model.fit(made.series) is model
-    assert clone(model).get_params() == {"max_lag": 2, "alpha": 0.05}
+    assert clone(model).get_params() == {"max_lag": 2, "alpha": 0.05, "fdr": False}
     assert clone(model).fit(made.series).graph_ == model.graph_

@@ -153,7 +153,7 @@ def method_names() -> tuple[str, ...]:
     >>> method_names()[:2]
     ('self-loops', 'var')
     """
-    return (*COMPARED, *CORRECTED, *PRESETS, *ABLATIONS)
+    return (*COMPARED, *PRESETS, *CORRECTED, *ABLATIONS)
 
 
 def _baseline(name: str) -> Any:

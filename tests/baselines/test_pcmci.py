@@ -37,10 +37,11 @@ def test_pcmci_finds_the_true_graph_of_a_linear_system():
     }
 
 
-def test_a_correction_for_many_tests_leaves_fewer_edges():
+@pytest.mark.parametrize("method", [PCMCI, PCMCIPlus])
+def test_a_correction_for_many_tests_leaves_fewer_edges(method):
     made = make_var(6, 200, random_state=1)
-    assert len(PCMCI(fdr=True, alpha=0.1).fit(made.series).graph_) < len(
-        PCMCI(alpha=0.1).fit(made.series).graph_
+    assert len(method(fdr=True, alpha=0.1).fit(made.series).graph_) < len(
+        method(alpha=0.1).fit(made.series).graph_
     )
 
 

@@ -70,6 +70,15 @@ def test_false_edges_are_as_frequent_as_alpha_says():
     assert np.mean(np.array(p_values) < 0.1) == pytest.approx(0.1, abs=0.03)
 
 
+def test_corrected_edges_are_those_of_benjamini_and_hochberg(made):
+    from scipy.stats import false_discovery_control
+
+    model = VarGranger(alpha=0.1, fdr=True).fit(made.series)
+    off = ~np.eye(made.series.n_series, dtype=bool)
+    expected = false_discovery_control(model.p_values_[off]) <= 0.1
+    np.testing.assert_array_equal(model.graph_.summary()[off], expected)
+
+
 @pytest.mark.parametrize("form", ["copy", "delayed copy", "sum of two", "constant"])
 def test_collinear_series_give_exactly_the_f_test_of_leaving_one_out(made, form):
     x = made.series.values
@@ -142,5 +151,5 @@ def test_options_out_of_range_are_named(options, named, made):
 def test_it_follows_the_habits_of_scikit_learn(made):
     model = VarGranger(max_lag=2, alpha=0.05)
     assert model.fit(made.series) is model
-    assert clone(model).get_params() == {"max_lag": 2, "alpha": 0.05}
+    assert clone(model).get_params() == {"max_lag": 2, "alpha": 0.05, "fdr": False}
     assert clone(model).fit(made.series).graph_ == model.graph_

@@ -174,6 +174,8 @@ class PCMCIPlus(_ConditionalIndependence):
         Level of all tests; 0.01 is tigramite's default.
     random_state : int
         Seed of the coin.
+    fdr : bool
+        Whether to correct for the number of tests (Benjamini and Hochberg).
 
     Attributes
     ----------
@@ -192,13 +194,21 @@ class PCMCIPlus(_ConditionalIndependence):
 
     method = "pcmci-plus"
 
-    def __init__(self, max_lag: int = 3, alpha: float = 0.01, random_state: int = 0) -> None:
+    def __init__(
+        self, max_lag: int = 3, alpha: float = 0.01, random_state: int = 0, fdr: bool = False
+    ) -> None:
         self.max_lag = max_lag
         self.alpha = alpha
         self.random_state = random_state
+        self.fdr = fdr
 
     def _links(self, analysis: Any) -> dict[str, Any]:
         links: dict[str, Any] = analysis.run_pcmciplus(
-            tau_min=0, tau_max=self.max_lag, pc_alpha=self.alpha
+            tau_min=0,
+            tau_max=self.max_lag,
+            pc_alpha=self.alpha,
+            fdr_method="fdr_bh" if self.fdr else "none",
         )
+        if self.fdr:  # tigramite corrects the p-values, but not the graph
+            links["graph"] = np.where(links["p_matrix"] <= self.alpha, links["graph"], "")
         return links

@@ -6,6 +6,7 @@ import numpy as np
 
 from causalformer.baselines.contract import Baseline, Findings, FloatArray
 from causalformer.baselines.granger import granger_tests
+from causalformer.detect.evidence import edge_q
 from causalformer.errors import SettingsError
 
 
@@ -14,7 +15,7 @@ class VarGranger(Baseline):
 
     A pair is an edge if its p-value is below ``alpha``; its lag is the one with the largest |t|.
     There is no correction for the number of pairs, as in the published comparison: expect about
-    ``alpha`` times the number of absent pairs as false edges.
+    ``alpha`` times the number of absent pairs as false edges. With ``fdr`` there is one.
 
     A cause whose lags are linear combinations of the other regressors (a constant series, a copy
     of another) adds nothing to the regression and is no edge.
@@ -25,6 +26,9 @@ class VarGranger(Baseline):
         Lags in the regression.
     alpha : float
         Level of every single test.
+    fdr : bool
+        Whether to correct for the number of tests (Benjamini and Hochberg), self-loops and edges
+        between series apart; ``alpha`` is then the share of false edges to tolerate.
 
     Attributes
     ----------
@@ -50,9 +54,10 @@ class VarGranger(Baseline):
 
     method = "var"
 
-    def __init__(self, max_lag: int = 3, alpha: float = 0.01) -> None:
+    def __init__(self, max_lag: int = 3, alpha: float = 0.01, fdr: bool = False) -> None:
         self.max_lag = max_lag
         self.alpha = alpha
+        self.fdr = fdr
 
     def check_settings(self) -> None:
         """Refuse a level that is none."""
@@ -69,4 +74,7 @@ class VarGranger(Baseline):
         tests = granger_tests(values, self.max_lag, segments)
         self.p_values_ = np.exp(tests.log_p)
         scores = np.abs(tests.log_p) / np.log(10.0)
-        return Findings(scores, tests.log_p < np.log(self.alpha), tests.lag)
+        found = tests.log_p < np.log(self.alpha)
+        if self.fdr:
+            found = edge_q(self.p_values_, np.ones(found.shape, dtype=bool)) <= self.alpha
+        return Findings(scores, found, tests.lag)

@@ -49,10 +49,14 @@ class DrawnFile:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A data set that is drawn, under the name that its results have as a folder."""
+    """A data set that is drawn, under the name that its results have as a folder.
+
+    Methods look at `max_lag` lags if it is given, else at as many as they do by themselves.
+    """
 
     name: str
     files: tuple[DrawnFile, ...]
+    max_lag: int | None = None
 
 
 def with_holes(

@@ -30,6 +30,11 @@ REFERENCES: Final = ("self-loops", "var")
 PAPER: Final = "paper"
 """Stands for the preset that belongs to a folder."""
 
+CORRECTED: Final[Mapping[str, str]] = MappingProxyType(
+    {f"{name}@bh": name for name in ("var", "pcmci", "pcmci-plus")}
+)
+"""Tests at 5 % after Benjamini and Hochberg in place of 1 % each: name and method."""
+
 COMPARED: Final = (*METHODS, PAPER, DEFAULT)
 """Every method of the comparison, ``"all"`` for short."""
 
@@ -85,7 +90,7 @@ class Method:
     def takes_missing(self) -> bool:
         """Whether the method copes with missing values by itself."""
         if self.preset is None:
-            return bool(_baseline(self.name).missing_ok)
+            return bool(_baseline(self.kind).missing_ok)
         return self.preset == DEFAULT
 
     @property
@@ -99,7 +104,7 @@ class Method:
     def kind(self) -> str:
         """What is run, whatever it is called: one of `METHODS`, or ``"causalformer"``."""
         plain = self.preset is None or self.name == BY_RELEVANCE
-        return self.name if plain else "causalformer"
+        return CORRECTED.get(self.name, self.name) if plain else "causalformer"
 
     @property
     def training(self) -> str:
@@ -123,7 +128,21 @@ class Method:
                 **self.options,
             )
         seeds = {"random_state": seed or 0} if self.seeded else {}
-        return _baseline(self.name)(**{**self.settings, **seeds})
+        return _baseline(self.kind)(**{**self.settings, **seeds})
+
+    def with_max_lag(self, max_lag: int) -> "Method":
+        """Let the method look at so many lags, if it has that setting.
+
+        Examples
+        --------
+        >>> method_for("var", "any").with_max_lag(7).settings["max_lag"]
+        7
+        """
+        if self.preset == DEFAULT:
+            return replace(self, options={**self.options, "max_lag": max_lag})
+        if "max_lag" in self.settings:
+            return replace(self, settings={**self.settings, "max_lag": max_lag})
+        return self
 
 
 def method_names() -> tuple[str, ...]:
@@ -134,7 +153,7 @@ def method_names() -> tuple[str, ...]:
     >>> method_names()[:2]
     ('self-loops', 'var')
     """
-    return (*COMPARED, *PRESETS, *ABLATIONS)
+    return (*COMPARED, *PRESETS, *CORRECTED, *ABLATIONS)
 
 
 def _baseline(name: str) -> Any:
@@ -167,6 +186,9 @@ def method_for(name: str, folder: str, overrides: Mapping[str, Any] | None = Non
     """
     if name in METHODS:
         return Method(name, _baseline(name)().get_params())
+    if name in CORRECTED:
+        plain = method_for(CORRECTED[name], folder)
+        return replace(plain, name=name, settings={**plain.settings, "alpha": 0.05, "fdr": True})
     if name in _PAPER_VARIANTS:
         changed = {**(overrides or {}), **_PAPER_VARIANTS[name]}
         return replace(method_for(PAPER, folder, changed), name=name)

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import math
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,6 +40,8 @@ COLUMNS: Final = (
     *("seconds", "cpu_seconds", "peak_gb", "epochs", "stopped", "warning", "error"),
     *STAMP,
 )
+
+_QUICK: Final = 0.01  # seconds of writing for which no addition waits
 
 Row = dict[str, str]
 Key = tuple[str, ...]
@@ -78,7 +81,10 @@ def results_frame(rows: Iterable[Row]) -> "pd.DataFrame":
 
 
 class ResultFile:
-    """The rows of one ``results.csv``; every addition is on disk at once, and whole.
+    """The rows of one ``results.csv``, always whole on disk.
+
+    An addition is written at once while that is quick; of a long file at the latest with `flush`,
+    and before if ten times as long has passed as writing takes.
 
     Parameters
     ----------
@@ -94,6 +100,8 @@ class ResultFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._rows: dict[Key, Row] = {}
+        self._due = 0.0
+        self._waiting = False
         if path.exists():
             self._rows = {_key(row, IDENTITY): row for row in read_rows(path)}
 
@@ -103,9 +111,21 @@ class ResultFile:
         return row is not None and not row["error"] and _key(row, STAMP) == _key(wanted, STAMP)
 
     def add(self, row: Row) -> None:
-        """Put a row in, in place of an older one of the same identity, and write the file."""
+        """Put a row in, in place of an older one of the same identity."""
         self._rows[_key(row, IDENTITY)] = row
+        self._waiting = True
+        if time.perf_counter() >= self._due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits to be written."""
+        if not self._waiting:
+            return
+        started = time.perf_counter()
         self._write()
+        now = time.perf_counter()
+        took = now - started
+        self._due, self._waiting = now + (10 * took if took > _QUICK else 0.0), False
 
     def drop(self, rows: Iterable[Row]) -> None:
         """Forget the rows of these identities; written with the next addition."""

@@ -14,7 +14,7 @@ from causalformer.baselines import METHODS
 from causalformer.bench.drawn import Drawn, DrawnFile, filled
 from causalformer.bench.environment import write_environment
 from causalformer.bench.memory import forget_peak, peak_gb
-from causalformer.bench.methods import REFERENCES, Method, method_for
+from causalformer.bench.methods import CORRECTED, REFERENCES, Method, method_for
 from causalformer.bench.result_file import PARITY, ResultFile, Row, as_row
 from causalformer.bench.tables import bench_markdown
 from causalformer.bench.timing import one_thread, warm_up
@@ -133,7 +133,7 @@ def run_bench(
     fresh: bool = False,
     on_result: Callable[[int, int, Row], object] | None = None,
 ) -> "pd.DataFrame":
-    """Run what is not yet done of a plan, and write ``results.csv`` after every fit.
+    """Run what is not yet done of a plan, and keep ``results.csv`` up to date.
 
     A killed benchmark goes on where it was: rows that were measured with the same settings, data
     and version of the package are kept. Failures are rows too, with the reason under ``error``;
@@ -182,13 +182,16 @@ def run_bench(
     if fresh:
         results.drop(label for job in jobs for label in job.labels())
     waiting = [job for job in jobs if not all(map(results.has, job.labels()))]
-    for number, done in enumerate(_run_all(waiting, n_jobs), start=1):
-        for row in done.rows:
-            results.add(row)
-        if done.graph is not None:
-            write_text(graph_path(out, done.job), done.graph)
-        if on_result:
-            on_result(number, len(waiting), done.rows[0])
+    try:
+        for number, done in enumerate(_run_all(waiting, n_jobs), start=1):
+            if done.graph is not None:
+                write_text(graph_path(out, done.job), done.graph)
+            for row in done.rows:
+                results.add(row)
+            if on_result:
+                on_result(number, len(waiting), done.rows[0])
+    finally:
+        results.flush()
     frame = results.frame()
     write_text(Path(out) / "table.md", bench_markdown(frame))
     wall_seconds = round(time.perf_counter() - started, 1)
@@ -224,6 +227,8 @@ def plan_jobs(*plans: BenchPlan) -> list[Job]:
             files = _readings(item, plan.orientation)[: plan.max_files]
             for name in plan.all_methods:
                 method = method_for(name, item.name, plan.overrides)
+                if isinstance(item, Drawn) and item.max_lag is not None:
+                    method = method.with_max_lag(item.max_lag)
                 seeds = dict.fromkeys(plan.seeds) if method.seeded else (None,)
                 for readings, seed in product(files, seeds):
                     job = Job(item.name, readings, method, seed, plan.max_rows)
@@ -238,7 +243,7 @@ def _check(plan: BenchPlan) -> None:
         raise SettingsError(f"files is {plan.max_files}; choose at least 1")
     if plan.max_rows is not None and plan.max_rows < 1:
         raise SettingsError(f"rows is {plan.max_rows}; choose at least 1")
-    if plan.overrides and all(name in METHODS for name in plan.all_methods):
+    if plan.overrides and all(name in (*METHODS, *CORRECTED) for name in plan.all_methods):
         raise SettingsError(
             f"settings ({', '.join(plan.overrides)}) are those of 'default' and the presets, and "
             "no such method is to run; name one, or leave the settings out"

@@ -18,6 +18,7 @@ from causalformer.bench.ablations import (
 from causalformer.bench.drawn import Drawn, DrawnFile, with_holes
 from causalformer.bench.methods import COMPARED, PAPER
 from causalformer.bench.runner import BenchPlan
+from causalformer.bench.violations import violations_suite
 from causalformer.config import DEFAULT
 from causalformer.datasets import Generated, make_random_system
 from causalformer.errors import SettingsError
@@ -101,7 +102,12 @@ def scaling_suite(
 
 
 SUITES: Final[Mapping[str, Callable[..., list[BenchPlan]]]] = MappingProxyType(
-    {"paper": paper_suite, "generated": generated_suite, "scaling": scaling_suite}
+    {
+        "paper": paper_suite,
+        "generated": generated_suite,
+        "scaling": scaling_suite,
+        "violations": violations_suite,
+    }
 )
 """What makes the plans of a suite, by its name."""
 

@@ -29,6 +29,14 @@ class Suite(StrEnum):
     SST = "sst"
     GENERATED = "generated"
     SCALING = "scaling"
+    VIOLATIONS = "violations"
+
+
+class SeedSet(StrEnum):
+    """Which systems the suite of violated assumptions draws."""
+
+    CHOOSE = "choose"
+    REPORT = "report"
 
 
 def bench(
@@ -68,6 +76,21 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="A small part of a suite, for a first look.")
     ] = False,
+    seed_set: Annotated[
+        SeedSet | None,
+        typer.Option(
+            help="For the suite 'violations': systems that settings may be chosen on, or others, "
+            "to be reported.  [default: choose]",
+            show_default=False,
+        ),
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For the suite 'violations': only these families or groups; comma list or "
+            "repeated."
+        ),
+    ] = None,
     set_: SetOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run finished jobs again, too.")] = False,
     as_json: JsonOption = False,
@@ -82,19 +105,24 @@ def bench(
     from causalformer.bench.runner import BenchPlan, run_bench
     from causalformer.bench.suites import SUITES, expanded
     from causalformer.bench.tables import bench_table, summarise
+    from causalformer.bench.violation_tables import write_violations_report
 
     if (suite is None) == (not folders):
         raise SettingsError("name folders with data and truth, or a --suite, and not both")
     if quick and suite is None:
         raise SettingsError("--quick is a part of a --suite; for folders use --files and --rows")
-    chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
+    if (seed_set or family) and suite is not Suite.VIOLATIONS:
+        raise SettingsError("--seed-set and --family are for the suite 'violations'")
+    chosen = _words([methods or ""])
     if suite is Suite.SST:
         _run_sst(data, out, chosen, _seeds(seed)[0], quick=quick, quiet=quiet)
         return
     if suite is None:
         plans = [BenchPlan(folders=folders or [], methods=expanded(chosen or ["default"]))]
     else:
-        plans = SUITES[suite](data, chosen or ["all"], quick=quick)
+        special: dict[str, Any] = {"families": _words(family)} if family else {}
+        special |= {"seeds": seed_set.value} if seed_set else {}
+        plans = SUITES[suite](data, chosen or ["all"], quick=quick, **special)
     changes: dict[str, Any] = {"seeds": _seeds(seed), "overrides": key_values(set_)}
     changes |= {"max_files": files} if files else {}
     changes |= {"max_rows": rows} if rows else {}
@@ -112,13 +140,18 @@ def bench(
 
     with workers(cluster, n_jobs) as at_once:
         results = run_bench(plans, out, n_jobs=at_once, fresh=fresh, on_result=report)
-    write_report(results, out)
+    if suite is Suite.VIOLATIONS:
+        write_violations_report(results, out)
+    else:
+        write_report(results, out)
     if suite is Suite.PAPER:
         write_paper_report(results, plans[0], out)
     if suite is Suite.SCALING:
         write_scaling_report(results, out)
     if as_json:
         show_json(json.loads(summarise(results).to_json(orient="records")))
+    elif not quiet and suite is Suite.VIOLATIONS:
+        show(f"The tables are in {out / 'table.md'}, every system in {out / 'outcomes.csv'}.")
     elif not quiet:
         show(bench_table(results))
         show(f"Every file is in {out / 'results.csv'}; tables and pictures stand beside it.")
@@ -143,6 +176,10 @@ def _run_sst(
     )
     if not quiet:
         show(f"Counts and what they mean are in {out / 'table.md'}; maps stand beside it.")
+
+
+def _words(texts: Sequence[str]) -> list[str]:
+    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
 
 
 def _seeds(texts: Sequence[str] | None) -> list[int]:

@@ -8,9 +8,11 @@ from causalformer.datasets.lorenz96 import make_lorenz96
 from causalformer.datasets.random_system import make_random_system
 from causalformer.datasets.structures import make_structure
 from causalformer.datasets.var import make_var
+from causalformer.datasets.violations import VIOLATIONS, make_slot_system, make_violation
 
 __all__ = [
     "GENERATORS",
+    "VIOLATIONS",
     "BenchmarkFile",
     "Generated",
     "load_example",
@@ -19,6 +21,8 @@ __all__ = [
     "make_greenhouse",
     "make_lorenz96",
     "make_random_system",
+    "make_slot_system",
     "make_structure",
     "make_var",
+    "make_violation",
 ]

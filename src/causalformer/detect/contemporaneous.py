@@ -80,6 +80,8 @@ class Present:
         Gives the column ``[sample]`` of a term.
     slot : array of int ``[sample]``
         The slot of every sample.
+    max_lag : int
+        Lags of the past that every sample has.
     """
 
     now: Float[np.ndarray, "sample series"]
@@ -87,6 +89,7 @@ class Present:
     terms: Sequence[list[Term]]
     column: Callable[[Term], FloatArray]
     slot: IntArray
+    max_lag: int
 
     @property
     def n_series(self) -> int:
@@ -154,7 +157,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     >>> x = rng.laplace(size=(1000, 3))
     >>> x[:, 2] += 0.5 * x[:, 0] - 0.5 * x[:, 1]
     >>> seen, none = np.ones(x.shape, bool), [[], [], []]
-    >>> present = Present(x / x.std(0), seen, none, lambda term: x[:, 0], np.arange(1000))
+    >>> present = Present(x / x.std(0), seen, none, lambda term: x[:, 0], np.arange(1000), 1)
     >>> found = contemporaneous_evidence(present, ~np.eye(3, dtype=bool))
     >>> found.oriented
     array([[False, False,  True], [False, False,  True], [False, False, False]])
@@ -273,7 +276,7 @@ def make_present(
         return np.asarray(basis_terms(value)[:, term.form])
 
     now = np.where(observed, standard[samples.slot], 0.0)
-    return Present(now, observed, terms, column, samples.slot)
+    return Present(now, observed, terms, column, samples.slot, samples.max_lag)
 
 
 def causes_of(tested: BoolArray, effect: int) -> list[int]:

@@ -9,7 +9,10 @@ weights, and the better one is told by the errors they leave:
 
 with :math:`u_x` the error of x given its past. This is the comparison behind Durbin, Wu and
 Hausman's test of exogeneity, with the past of x as its instrument. Where x has no memory the two
-are the same, and nothing can be said. How many edges of a graph are a hidden driver's is estimated
+are the same, and nothing can be said. Nor if the noise of y remembers as x does: a direct edge
+whose effect has autoregressive noise is a third model, in which x passes through the memory of y,
+:math:`x(t - l) - \sum_k a_k x(t - l - k)` with the weights a of y's own past (Cochrane and Orcutt
+1949). How many edges of a graph are a hidden driver's is estimated
 from all of them together (empirical Bayes, with one direct edge more than were found).
 """
 
@@ -49,7 +52,7 @@ def hidden_drivers(present: Present, edges: BoolArray, lag: IntArray) -> FloatAr
     >>> slot = np.arange(1, 2000)
     >>> present = Present(
     ...     values[1:], np.ones((1999, 2), bool), [[Term(0, 0, 0)], [Term(0, 0, 0)]],
-    ...     lambda term: values[slot - 1 - term.lag, term.cause], slot,
+    ...     lambda term: values[slot - 1 - term.lag, term.cause], slot, 1,
     ... )
     >>> edges = np.array([[False, True], [False, False]])
     >>> bool(hidden_drivers(present, edges, np.zeros((2, 2), int))[0, 1] > 0.9)
@@ -98,12 +101,18 @@ def _log_odds(
     shown = present.observed[:, effect] & np.isfinite(then)
     if shown.sum() < _LEAST_SAMPLES:
         return 0.0
-    chosen = present.terms[effect]
-    others = [term for term in chosen if term.cause != cause]
+    others = [term for term in present.terms[effect] if term.cause != cause]
+    own = [k for k, term in enumerate(others) if term.cause == effect and term.form == 0]
     given = np.column_stack([np.zeros(len(shown)), *map(present.column, others)])[shown]
     level = present.column(Term(cause, lag, 0))[shown]
-    columns = np.column_stack([present.now[shown, effect], level, then[shown]])
-    left, by_level, by_surprise = freed(given, columns).T
-    errors = [left - x * (x @ left) / max(float(x @ x), 1e-12) for x in (by_level, by_surprise)]
-    first, second = (max(float(error @ error), 1e-12) for error in errors)
-    return 0.5 * len(left) * float(np.log(first / second))
+    now = present.now[shown, effect]
+    weights = np.linalg.lstsq(np.column_stack([given, level]), now, rcond=None)[0][1:]
+    carried = level.copy()
+    for k in own:
+        earlier = lag + others[k].lag + 1
+        if others[k].lag >= 0 and earlier < present.max_lag:
+            carried -= weights[k] * present.column(Term(cause, earlier, 0))[shown]
+    left, *ways = freed(given, np.column_stack([now, then[shown], level, carried])).T
+    errors = [left - x * (x @ left) / max(float(x @ x), 1e-12) for x in ways]
+    by_surprise, *direct = [np.log(max(float(error @ error), 1e-12)) for error in errors]
+    return 0.5 * len(left) * float(min(direct) - by_surprise)

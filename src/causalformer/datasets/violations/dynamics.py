@@ -32,15 +32,15 @@ from causalformer.datasets.violations.noise import autoregressive, standardised
 
 
 def _dense(rng: Rng, strength: int) -> Generated:
-    """Draw many causes per effect, at lag 1 or 2."""
+    """Draw many causes per effect, at lag 1."""
     n_series = (10, 20, 30, 50, 100)[strength]
-    weights = np.zeros((n_series, n_series, 3))
+    weights = np.zeros((n_series, n_series, 2))
     for effect in range(n_series):
         others = np.delete(np.arange(n_series), effect)
         causes = rng.choice(others, n_series // 5, replace=False)
-        weights[causes, effect, rng.integers(1, 3, len(causes))] = coefficients(rng, len(causes))
+        weights[causes, effect, 1] = coefficients(rng, len(causes))
         weights[effect, effect, 1] = rng.uniform(0.3, 0.5)
-    weights = stable(weights, 0.9)
+    weights = stable(weights)
     noise = rng.standard_normal((BURN_IN + 600, n_series))
     return made_of(seen(simulate(weights, noise)), weights)
 
@@ -259,9 +259,9 @@ def _lorenz(rng: Rng, strength: int) -> Generated:
 STRUCTURE: Final = {
     "dense": Violation(
         "structure",
-        "2 of 10, 4 of 20, 6 of 30, 10 of 50 and 20 of 100 series cause each; 600 slots",
+        "2 of 10, 4 of 20, 6 of 30, 10 of 50 and 20 of 100 series cause each, at lag 1; 600 slots",
         _dense,
-        max_lag=3,
+        max_lag=2,
         large=True,
     ),
     "market": Violation(

@@ -32,15 +32,15 @@ from causalformer.datasets.violations.noise import autoregressive, standardised
 
 
 def _dense(rng: Rng, strength: int) -> Generated:
-    """Draw many causes per effect, at lag 1 or 2."""
+    """Draw many causes per effect, at lag 1."""
     n_series = (10, 20, 30, 50, 100)[strength]
-    weights = np.zeros((n_series, n_series, 3))
+    weights = np.zeros((n_series, n_series, 2))
     for effect in range(n_series):
         others = np.delete(np.arange(n_series), effect)
         causes = rng.choice(others, n_series // 5, replace=False)
-        weights[causes, effect, rng.integers(1, 3, len(causes))] = coefficients(rng, len(causes))
+        weights[causes, effect, 1] = coefficients(rng, len(causes))
         weights[effect, effect, 1] = rng.uniform(0.3, 0.5)
-    weights = stable(weights, 0.9)
+    weights = stable(weights)
     noise = rng.standard_normal((BURN_IN + 600, n_series))
     return made_of(seen(simulate(weights, noise)), weights)
 
@@ -142,11 +142,19 @@ def _outliers(base: Base, strength: int) -> Generated:
     return made_of(np.where(chosen, coefficients(base.rng, x.shape, 8.0, 12.0), x), base.weights)
 
 
-def _spill_over(base: Base, strength: int) -> Generated:
-    """Let a share of the lagged links act on the size of the innovations, not on the mean."""
+def _without_lag_0(base: Base) -> FloatArray:
+    """Give the lagged coefficients; a system without any gets one."""
     weights = base.weights.copy()
     weights[:, :, 0] = 0.0
-    links = links_of(weights) or [(0, 1, 1)]
+    if not links_of(weights):
+        weights[0, 1, 1] = 0.4
+    return weights
+
+
+def _spill_over(base: Base, strength: int) -> Generated:
+    """Let a share of the lagged links act on the size of the innovations, not on the mean."""
+    weights = _without_lag_0(base)
+    links = links_of(weights)
     order = [links[i] for i in base.rng.permutation(len(links))]
     chosen = order[: int(np.ceil((0.0, 0.25, 0.5, 0.75, 1.0)[strength] * len(links)))]
     mean = weights.copy()
@@ -180,11 +188,7 @@ def _common_volatility(base: Base, strength: int) -> Generated:
 def _hawkes(base: Base, strength: int) -> Generated:
     """Draw counts whose rate rises with past counts, self-exciting; fewer and fewer of them."""
     mean = (8.0, 4.0, 2.0, 1.0, 0.4)[strength]
-    weights = np.abs(base.weights) * 0.8
-    weights[:, :, 0] = 0.0
-    if not links_of(weights):
-        weights[0, 1, 1] = 0.3
-    weights = stable(weights, 0.7)
+    weights = stable(0.8 * np.abs(_without_lag_0(base)), 0.7)
     ground = mean * (1.0 - weights.sum(axis=(0, 2)))  # rates where all means are the same
     rate = np.tile(np.maximum(ground, 0.2 * mean), (len(base.noise), 1))
 
@@ -196,10 +200,7 @@ def _hawkes(base: Base, strength: int) -> Generated:
 
 def _columns(kinds: tuple[str, ...], base: Base, strength: int) -> Generated:
     """Let a share of the series be binary or counts, and be handed on as such."""
-    weights = base.weights.copy()
-    weights[:, :, 0] = 0.0
-    if not links_of(weights):
-        weights[0, 1, 1] = 0.4
+    weights = _without_lag_0(base)
     share = (0.0, 0.25, 0.5, 0.75, 1.0)[strength]
     rank = base.rng.permutation(base.n_series)
     changed = rank < np.ceil(share * base.n_series)
@@ -259,9 +260,9 @@ def _lorenz(rng: Rng, strength: int) -> Generated:
 STRUCTURE: Final = {
     "dense": Violation(
         "structure",
-        "2 of 10, 4 of 20, 6 of 30, 10 of 50 and 20 of 100 series cause each; 600 slots",
+        "2 of 10, 4 of 20, 6 of 30, 10 of 50 and 20 of 100 series cause each, at lag 1; 600 slots",
         _dense,
-        max_lag=3,
+        max_lag=2,
         large=True,
     ),
     "market": Violation(

@@ -27,6 +27,7 @@ figure. And one hidden driver of all series (a factor) is compared with the whol
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -47,6 +48,7 @@ _ROUNDS = 20  # of moves in a large graph, at most
 _TINY = 1e-12
 _RIDGE = 1e-6  # keeps the equations of collinear terms solvable
 _MOST_FACTORS = 3
+_LEAST_DRIVEN = 4  # series that a factor can be told by
 _EM_ROUNDS = 200
 _LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
@@ -173,14 +175,11 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
     factor = np.zeros(n_series, dtype=bool)
     for part in _components(candidate):
-        shared = _hidden_factors(equations, part, len(present.now))
-        if shared < _greedy_order(equations, part).cost:
-            factor[part] = True
-            continue
         order = _best_order(equations, part)
+        driven = _driven_together(equations, order)
+        factor[list(driven)] = True
         without_past = _best_order(all_of_the_past, part)
         edges = [(x, y) for y in part for x in equations.given(y, order.before(y)).parents]
-        factor[part] = shared < order.cost
         for x, y in edges:
             present_says = without_past.worse_reversed(x, y)
             past_says = order.worse_reversed(x, y) - present_says
@@ -188,7 +187,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             likelier = present_says + np.sign(past_says) * (abs(past_says) - doubt)
             probability[x, y] = 1.0 / (1.0 + np.exp(-np.clip(likelier, -1e3, 1e3) / 2))
             probability[y, x] = 1.0 - probability[x, y]
-            hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, x, y)
+            hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, (x, y))
             parents = [k for k in equations.given(y, order.before(y)).parents if k != x]
             p_value[x, y], partial[x, y] = _tested(present, x, y, parents)
             p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
@@ -528,10 +527,14 @@ class _Order:
 
 
 def _best_order(equations: _Equations, part: list[int]) -> _Order:
-    """Find the order of linked series whose equations cost least."""
+    """Find the order of linked series whose equations cost least.
+
+    If hidden factors cost less than an order that is quickly found, a longer search is idle.
+    """
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:  # noqa: PLR2004
         return _Order(equations, _exact_order(equations, part), exact=True)
-    return _climbed(equations, part)
+    quick = _greedy_order(equations, part)
+    return quick if _driven_together(equations, quick) else _climbed(equations, quick)
 
 
 def _exact_order(
@@ -566,9 +569,9 @@ def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
     return _Order(equations, order, exact=False)
 
 
-def _climbed(equations: _Equations, part: list[int]) -> _Order:
+def _climbed(equations: _Equations, best: _Order) -> _Order:
     """Improve an order by moving single series, as long as that lowers the cost."""
-    best = _greedy_order(equations, part)
+    part = sorted(best.series)
     for _ in range(_ROUNDS):
         before = best.cost
         for series in part:
@@ -583,40 +586,66 @@ def _climbed(equations: _Equations, part: list[int]) -> _Order:
     return best
 
 
-def _hidden_driver(equations: _Equations, order: _Order, x: int, y: int) -> float:
-    """Say how likely correlated errors of two series are, in place of a link between them."""
-    of_x, with_x = (equations.given(i, order.before(i)) for i in (x, y))
-    without = equations.given(y, [k for k in order.before(y) if k != x])
-    _, in_x, in_y = np.intersect1d(of_x.rows, without.rows, return_indices=True)
-    if len(in_x) < 3:  # noqa: PLR2004
+def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) -> float:
+    """Say how likely a hidden driver of two series is, in place of the link between them."""
+    with_link = [equations.given(i, order.before(i)) for i in pair]
+    without = [equations.given(i, set(order.before(i)) - set(pair)) for i in pair]
+    rows = _common_rows(without)
+    correlation = _correlation(without, rows)
+    if correlation is None:
         return 0.0
-    correlation = np.corrcoef(of_x.errors[in_x], without.errors[in_y])[0, 1]
-    shared = len(in_x) * np.log(max(1.0 - correlation**2, _TINY)) + equations.price(y)
-    worse = without.cost + shared - with_x.cost
+    shared = len(rows) * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
+    shared += float(np.mean([equations.price(i) for i in pair]))
+    worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
     return float(1.0 / (1.0 + np.exp(np.clip(worse, -1e3, 1e3) / 2)))
 
 
-def _hidden_factors(equations: _Equations, part: list[int], n_samples: int) -> float:
-    """Give the cost of the equations without links, their errors driven by hidden factors.
+def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
+    """Name the series that hidden factors drive, rather than links among them; maybe none.
 
-    A loading costs what a parameter does that was not chosen among others, log n. One factor of
-    three series or fewer can look like any graph: it is no alternative.
+    Beginning with all of them, a series is left out as long as that lowers the cost.
     """
-    alone = [equations.given(i, []) for i in part]
-    rows = alone[0].rows
-    for equation in alone[1:]:
-        rows = np.intersect1d(rows, equation.rows)
-    correlation = _correlation(alone, rows)
+    group = order.series
+    cost = _cost_of_factors(equations, order, group)
+    while len(group) > _LEAST_DRIVEN:
+        fewer = [tuple(i for i in group if i != out) for out in group]
+        costs = [_cost_of_factors(equations, order, some) for some in fewer]
+        if min(costs) >= cost:
+            break
+        cost = min(costs)
+        group = fewer[costs.index(cost)]
+    return group if cost < order.cost - 2.0 * np.log(_LEVEL / (1.0 - _LEVEL)) else ()
+
+
+def _cost_of_factors(equations: _Equations, order: _Order, group: tuple[int, ...]) -> float:
+    """Give the cost of an order if hidden factors stand in the place of links among a group.
+
+    A loading costs what a parameter does that was not chosen among others, log n. The factors of
+    few series can look like any graph: there must be fewer loadings than pairs.
+    """
+    equation = {i: equations.given(i, order.before(i)) for i in order.series}
+    within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
+    rows = _common_rows(within)
+    correlation = _correlation(within, rows)
     if correlation is None:
         return np.inf
-    size, costs = len(part), []
+    size, costs = len(group), []
     for n_factors in range(1, _MOST_FACTORS + 1):
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
-        if n_loadings >= size * (size - 1) // 2:
-            break
-        fit = factor_fit(correlation, n_factors)
-        costs.append(n_samples * fit + n_loadings * np.log(n_samples))
-    return sum(e.cost for e in alone) + min(costs, default=np.inf)
+        if n_loadings < size * (size - 1) // 2:
+            fit = factor_fit(correlation, n_factors)
+            costs.append(len(rows) * fit + n_loadings * np.log(len(rows)))
+    others = sum(equation[i].cost for i in order.series if i not in group)
+    others += 2.0 * np.log(comb(len(order.series), size))  # so many groups there are to choose from
+    return others + sum(e.cost for e in within) + min(costs, default=np.inf)
+
+
+def _common_rows(equations: list[Equation]) -> IntArray:
+    """Give the rows that all equations have."""
+    rows = equations[0].rows
+    for equation in equations[1:]:
+        rows = np.intersect1d(rows, equation.rows)
+    return rows
 
 
 def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None:

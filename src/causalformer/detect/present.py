@@ -93,14 +93,13 @@ def explained_by_the_present(
         search = _search(evidence, allowed, effect, np.flatnonzero(within[:, effect]).tolist())
         for place, cause in enumerate(_causes(evidence, effect)):
             if cause != effect and chosen[cause, effect]:
-                p_value, _ = search.test(place)
-                explained[cause, effect] = p_value > alpha
+                explained[cause, effect] = search.test(place).p_value > alpha
     return explained
 
 
 def _causes(evidence: Evidence, effect: int) -> list[int]:
     """List the effect itself, then what it was tested for."""
-    return list(dict.fromkeys([effect, *np.flatnonzero(evidence.tested[:, effect]).tolist()]))
+    return list(dict.fromkeys([effect, *np.flatnonzero(evidence.candidates[:, effect]).tolist()]))
 
 
 def _search(evidence: Evidence, allowed: BoolArray, effect: int, present: list[int]) -> Search:

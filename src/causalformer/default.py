@@ -26,7 +26,7 @@ from causalformer.detect.calibrated import new_network
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
-from causalformer.detect.lag_choice import LONGEST, LagChoice, suggest_max_lag
+from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
 from causalformer.detect.samples import make_samples
 from causalformer.detect.stability import edge_frequency
@@ -240,6 +240,11 @@ def fit_default(
             f"before them, at least {_LEAST_SAMPLES} are needed; choose a smaller max_lag, or give "
             "longer recordings"
         )
+    longest = max((edge.lag or 0 for edge in options.knowledge.required), default=0)
+    if choice.lowered and longest > choice.max_lag:
+        raise SettingsError(
+            f"a required edge has lag {longest}, but max_lag was {choice.reason}; give more rows"
+        )
     known = options.knowledge.resolve(table.names, choice.max_lag)
     if options.instantaneous is False and known.required_lags[..., 0].any():
         raise SettingsError(
@@ -312,8 +317,9 @@ def expected_plan(
     table: SeriesTable, options: DefaultOptions, settings: DetectorSettings
 ) -> MemoryPlan:
     """Plan the memory of a fit before anything is computed; raise an error if it cannot fit."""
-    longest = LONGEST if options.max_lag == "auto" else int(options.max_lag)
-    size = Size(table.n_slots, table.n_series, longest, options.knowledge.most_required)
+    longest = LagChoice(LONGEST if options.max_lag == "auto" else int(options.max_lag), "")
+    longest = affordable(longest, table.n_slots)
+    size = Size(table.n_slots, table.n_series, longest.max_lag, options.knowledge.most_required)
     return plan_memory(size, settings, options.n_jobs, options.max_memory)
 
 
@@ -339,8 +345,12 @@ def canonical_order(table: SeriesTable) -> tuple[int, ...]:
 
 def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
     if options.max_lag == "auto":
-        return suggest_max_lag(np.nan_to_num(scores.values), scores.segments)
-    return LagChoice(int(options.max_lag), "chosen by the user")
+        choice = suggest_max_lag(np.nan_to_num(scores.values), scores.segments)
+    else:
+        choice = LagChoice(int(options.max_lag), "chosen by the user")
+    n_observed = int(scores.n_slots - scores.n_missing.mean())
+    n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
+    return affordable(choice, max(1, n_observed - n_lost))
 
 
 def _score_matrices(found: FoundEdges) -> dict[str, NDArray[Any]]:

@@ -119,7 +119,12 @@ def _warnings(
 ) -> list[str]:
     n_slots = len(scores)
     said = []
-    if n_slots < _FEW_SLOTS:
+    if choice.lowered:
+        said.append(
+            f"max_lag was {choice.reason}; edges of more than {choice.max_lag} slots cannot be "
+            f"found; {choice.advice}"
+        )
+    elif n_slots < _FEW_SLOTS:
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
     said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
     levels = _levels(table)

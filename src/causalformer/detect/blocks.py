@@ -310,12 +310,12 @@ def _assembled(
     results: Mapping[range, Arrays],
 ) -> Evidence:
     """Put what the blocks found where it belongs among all series."""
-    joined = {
+    joined: Arrays = {
         name: np.concatenate([result[name] for result in results.values()], axis=-1)
         for name in ("error", "linear_error", "residual")
     }
     pairs = not_looked_at(sparse, joined["error"], family, settings)
-    held_out = {name: np.zeros(family.shape) for name in _HELD_OUT}
+    held_out: Arrays = {name: np.zeros(family.shape) for name in _HELD_OUT}
     for name, whole in {**pairs, **held_out}.items():
         for block, result in results.items():
             effects = np.array(block)

@@ -9,7 +9,7 @@
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +35,7 @@ from causalformer.training import CheckpointFile, Epoch, History, OneCycle, trai
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+Arrays = dict[str, NDArray[Any]]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _CLEARLY_BETTER = 0.9  # share of the other's error
@@ -272,7 +273,7 @@ def gather_evidence(
     between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads & looked_at
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
-    pairs = {
+    pairs: Arrays = {
         "p_value": p_value,
         "effect": effect,
         "size": np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
@@ -294,7 +295,7 @@ def gather_evidence(
 
 def not_looked_at(
     sparse: SparseTests, error: FloatArray, allowed: BoolArray, settings: DetectorSettings
-) -> dict[str, NDArray[Any]]:
+) -> Arrays:
     """Say what is known of pairs that the network does not look at, by its name in `Evidence`.
 
     Where few terms predict an effect as well as the network, whose `error` that is, their tests
@@ -316,9 +317,7 @@ def not_looked_at(
     }
 
 
-def rates(
-    pairs: Mapping[str, NDArray[Any]], family: BoolArray, own: BoolArray | None = None
-) -> dict[str, FloatArray]:
+def rates(pairs: Arrays, family: BoolArray, own: BoolArray | None = None) -> Arrays:
     """Give the rates of false discoveries; who is not tested counts as if without evidence."""
     p_value = np.where(pairs["tested"], pairs["p_value"], 1.0)
     return {"q_value": edge_q(p_value, family, own), "doubt": edge_doubt(p_value, family, own)}

@@ -15,11 +15,12 @@ its own past, as long as they lower the extended information criterion (Chen and
 
 of k terms in n samples, p of them on offer; then those are dropped that later ones have made idle.
 
-Not every effect hangs on few values. Behind the chosen terms there may be a crowd of causes too weak
-to be chosen one by one. So all straight terms may have random weights of one variance beside the
-chosen ones, a mixed model as in genome-wide studies (Segura et al. 2012). The variance is the one
-that is likeliest (restricted maximum likelihood), and zero unless it pays for itself by the
-criterion; then the terms are chosen again. A straight term that is tested is not part of the crowd.
+Not every effect hangs on few values. Behind the chosen terms there may be a crowd of causes too
+weak to be chosen one by one. So all straight terms may have random weights of one variance beside
+the chosen ones, a mixed model as in genome-wide studies (Segura et al. 2012). The variance is the
+one that is likeliest (restricted maximum likelihood), and zero unless that is likelier by more than
+a number costs that is estimated, log n; then the terms are chosen again. A straight term that is
+tested is not part of the crowd.
 
 Each cause is tested by adding each of its four terms to those chosen from *other* series: chosen
 without it, as it may have stood in for one of them; and all of its straight terms at once (Fisher's
@@ -168,10 +169,9 @@ def sparse_tests(
         for cause in np.flatnonzero(allowed[:, i].any(axis=-1)).tolist():
             found[cause, i] = search.test(cause)
         t[:, i], hangs_on[:, i], error[i] = search.t_by_lag(), search.hangs_on, search.error
+    p_value, explained, strength = np.moveaxis(found, -1, 0)
     tested = np.asarray(allowed.any(axis=-1))
-    return SparseTests(
-        *np.moveaxis(found, -1, 0), t=t, hangs_on=hangs_on, tested=tested, error=error
-    )
+    return SparseTests(p_value, explained, strength, t, hangs_on, tested, error)
 
 
 def _searches(
@@ -398,7 +398,7 @@ class _Beside:
     Attributes
     ----------
     variance, shared : array ``[term]``
-        What the chosen ones leave of every term, and its product with what they leave of the effect.
+        What they leave of every term, and its product with what they leave of the effect.
     left : float
         What they leave of the effect.
     """
@@ -444,7 +444,8 @@ class _Beside:
 class _KnownCrowd:
     """A crowd with weights of a variance, as directions that are known in part."""
 
-    size: FloatArray  # term: variance of its weight times the samples; zero if it has none
+    amount: float  # variance of a weight times the samples
+    size: FloatArray  # term: the same, zero if it is not of the crowd
     of_terms: FloatArray  # direction, term
     of_effect: FloatArray  # direction
     known: FloatArray  # direction: share of it that is known, root
@@ -498,20 +499,21 @@ class Search:
         """Let straight terms have random weights if that pays; then choose the terms again."""
         for _ in range(_ROUNDS):
             crowd = self._likeliest_crowd()
-            if crowd == self._crowd.size.max(initial=0.0):
+            if crowd == self._crowd.amount:
                 return
             self._crowd = self._known_crowd(crowd)
             self._chosen = self._choose(self._usable)
 
-    def _known_crowd(self, size: float) -> _KnownCrowd:
+    def _known_crowd(self, amount: float) -> _KnownCrowd:
         n_terms = len(self._shared)
-        if size == 0:
-            return _KnownCrowd(np.zeros(n_terms), np.empty((0, n_terms)), np.empty(0), np.empty(0))
+        if amount == 0:
+            nothing = np.empty((0, n_terms))
+            return _KnownCrowd(0.0, np.zeros(n_terms), nothing, nothing[:, 0], nothing[:, 0])
         power, direction, turned = self._terms.crowd
-        known = np.sqrt(size / (1.0 + size * power))
+        known = np.sqrt(amount / (1.0 + amount * power))
         straight = np.arange(n_terms) % _N_FORMS == 0
         of_effect = known * (direction.T @ self._shared[straight])
-        return _KnownCrowd(size * straight, known[:, None] * turned, of_effect, known)
+        return _KnownCrowd(amount, amount * straight, known[:, None] * turned, of_effect, known)
 
     def _likeliest_crowd(self) -> float:
         """Give the variance of the straight terms' weights beside the chosen terms, times samples.
@@ -530,7 +532,7 @@ class Search:
             known = size / (1.0 + size * power)
             inner = gram - (of_terms.T * known) @ of_terms
             outer = shared - of_terms.T @ (known * of_effect)
-            left = 1.0 - known @ of_effect**2 - outer @ np.linalg.solve(inner, outer)
+            left = float(1.0 - known @ of_effect**2 - outer @ np.linalg.solve(inner, outer))
             spread = float(np.log1p(size * power).sum()) + np.linalg.slogdet(inner)[1]
             return float(freedom * np.log(max(left, _TINY)) + spread)
 
@@ -674,24 +676,23 @@ class Search:
     @property
     def criterion(self) -> float:
         """The extended information criterion of the chosen terms; small is good."""
-        size = self._crowd.size.max(initial=0.0)
-        spread = float(np.log1p(size * self._terms.crowd.power).sum()) if size else 0.0
-        n_numbers = len(self._chosen) + (size > 0)
+        amount, n_numbers = self._crowd.amount, len(self._chosen) + (self._crowd.amount > 0)
+        spread = float(np.log1p(amount * self._terms.crowd.power).sum()) if amount else 0.0
         return self._n * float(np.log(self._left(self._chosen))) + spread + n_numbers * self._price
 
     @property
     def error(self) -> float:
         """Mean squared error that the chosen terms, and the crowd, let expect in new samples."""
-        size, n = self._crowd.size.max(initial=0.0), self._n
+        amount, n = self._crowd.amount, self._n
         k, left = len(self._chosen) + 1.0, self._left(self._chosen)
-        if size:
+        if amount:
             power = self._terms.crowd.power
             weights = np.linalg.solve(self._gram(self._chosen), self._both(self._chosen))
             along = self._crowd.of_effect - self._crowd.of_terms[:, self._chosen] @ weights
-            left -= float(along**2 @ (1.0 / (1.0 + size * power)))
-            k += float((size * power / (1.0 + size * power)).sum())
+            left -= float(along**2 @ (1.0 / (1.0 + amount * power)))
+            k += float((amount * power / (1.0 + amount * power)).sum())
         wrong = self._variance * left if self._wrong is None else self._wrong
-        return wrong * (n + k) / max(n - k, 1.0)
+        return float(wrong * (n + k) / max(n - k, 1.0))
 
     def judge(self, rows: Float[np.ndarray, "sample column"]) -> None:
         """Let the error be that of rows that all count the same."""

@@ -20,13 +20,38 @@ class LagChoice:
 
     max_lag: int
     reason: str
+    advice: str = ""  # what to do if it was lowered
+
+    @property
+    def lowered(self) -> bool:
+        """Whether the series were too short for as many as were asked for."""
+        return bool(self.advice)
+
+
+def affordable(choice: LagChoice, n_slots: int) -> LagChoice:
+    """Take fewer lags if the series are too short even for an effect's own past.
+
+    That is always among its causes; of others only those count that are chosen. A coefficient
+    takes four slots.
+
+    Examples
+    --------
+    >>> choice = affordable(LagChoice(10, "chosen by the user"), 30)
+    >>> choice.max_lag, choice.reason
+    (7, 'lowered from 10: 30 slots allow no more')
+    """
+    most = network_lags(choice.max_lag, n_slots, 1)
+    if choice.max_lag <= most:
+        return choice
+    reason = f"lowered from {choice.max_lag}: {n_slots} slots allow no more"
+    return LagChoice(most, reason, "record longer")
 
 
 def network_lags(max_lag: int, n_slots: int, n_causes: int) -> int:
     """Say how many lags the network may look at, if an effect may hang on so many causes.
 
     With less than four slots per coefficient its held-out test draws false edges. The search of few
-    terms pays for those only that it chooses, so it looks at all lags however short the series.
+    terms pays for those only that it chooses, so it looks at more lags than that.
 
     Examples
     --------

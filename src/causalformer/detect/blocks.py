@@ -314,7 +314,8 @@ def _assembled(
         name: np.concatenate([result[name] for result in results.values()], axis=-1)
         for name in ("error", "linear_error", "residual")
     }
-    pairs = not_looked_at(sparse, joined["error"], family, settings)
+    believed = ~sparse.refuted(joined["residual"], samples.observed.cpu().numpy())
+    pairs = not_looked_at(sparse, believed, family, settings)
     held_out: Arrays = {name: np.zeros(family.shape) for name in _HELD_OUT}
     for name, whole in {**pairs, **held_out}.items():
         for block, result in results.items():

@@ -3,9 +3,8 @@
 1. bring every series to normal scores;
 2. train one network per fold, with causes removed at random (`causalformer.model.channels`);
 3. compare held-out errors with and without each cause (`causalformer.detect.removal`);
-4. where the network predicts no better than a sum of few terms, let the test of such sums speak,
-   too, and alone where that is clearly better, or where the network did not look
-   (`causalformer.detect.few_terms`);
+4. let the tests of few terms speak, too (`causalformer.detect.few_terms`), and alone where the
+   network did not look, unless the network knows more of an effect than the terms;
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
@@ -38,7 +37,6 @@ BoolArray = NDArray[np.bool_]
 Arrays = dict[str, NDArray[Any]]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
-_CLEARLY_BETTER = 0.9  # share of the other's error
 _TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
@@ -90,8 +88,8 @@ class Evidence:
     sparse_t : array ``[cause, effect, lag - 1]``
         Largest |t| of every lag in the sparse test.
     tested : array of bool
-        Whether the pair was tested: it is allowed, and the network looked at it, or few terms
-        predict the effect as well as the network.
+        Whether the pair was tested: it is allowed, and the network looked at it, or few terms are
+        believed.
     candidates : array of bool
         Whether the network looked at the pair.
     """
@@ -262,14 +260,13 @@ def gather_evidence(
         sparse = sparse_tests(samples, allowed, own, model.sources)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    # the better witness speaks: who leaves out what the other knows finds false causes
-    sparse_counts = settings.sparse_evidence & (own | (sparse.error <= removal.error))
-    sparse_alone = sparse_counts & ~own & (sparse.error <= _CLEARLY_BETTER * removal.error)
+    # who leaves out what the other knows finds false causes
+    believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
+    sparse_counts = settings.sparse_evidence & (own | believed)
     both = cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
     p_value = np.where(sparse_counts, both, network_p)
-    p_value = np.where(sparse_alone, sparse.p_value, p_value)
     effect = np.where(looked_at, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
-    sparse_leads = sparse_alone | (sparse_counts & (sparse.p_value < network_p))
+    sparse_leads = sparse_counts & (sparse.p_value < network_p)
     between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads & looked_at
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
@@ -287,21 +284,21 @@ def gather_evidence(
         "candidates": looked_at,
     }
     family = looked_at if family is None else family
-    for name, others in not_looked_at(sparse, removal.error, family, settings).items():
+    for name, others in not_looked_at(sparse, believed, family, settings).items():
         seen = looked_at if others.ndim == 2 else looked_at[..., None]
         pairs[name] = np.where(seen, pairs[name], others)
     return Evidence(**pairs, **rates(pairs, family, own), samples=samples, removal=removal)
 
 
 def not_looked_at(
-    sparse: SparseTests, error: FloatArray, allowed: BoolArray, settings: DetectorSettings
+    sparse: SparseTests, believed: BoolArray, allowed: BoolArray, settings: DetectorSettings
 ) -> Arrays:
     """Say what is known of pairs that the network does not look at, by its name in `Evidence`.
 
-    Where few terms predict an effect as well as the network, whose `error` that is, their tests
-    count. Else they only give a rank behind all for which there is some evidence.
+    The tests of few terms count for effects of which these are `believed`. Else they only give a
+    rank behind all pairs for which there is some evidence.
     """
-    counts = settings.sparse_evidence & (sparse.error <= error) & sparse.tested & allowed
+    counts = settings.sparse_evidence & believed & sparse.tested & allowed
     nothing = np.zeros_like(sparse.p_value)
     return {
         "p_value": np.where(counts, sparse.p_value, np.where(allowed, (1 + sparse.p_value) / 2, 1)),

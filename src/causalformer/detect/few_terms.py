@@ -35,7 +35,7 @@ equal size give (White 1980). Rare events that coincide once, and storms that sh
 together, are no evidence.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -72,6 +72,7 @@ _WEIGHINGS = 2  # rounds
 _SPREADS = 2.0  # of chance: what gaps and unequal errors cost is believed beyond that
 _LEAST_VARIANCE = 0.05  # of samples without gaps, as a share of the mean
 _CROWDS = np.geomspace(1e-2, 1e2, 17)  # variance of a crowd, in parts of the error's
+_REFUTED = 2.33  # t beyond which one in a hundred right models comes
 _ROUNDS = 3  # in which terms and crowd are chosen in turn
 _SAME = 1e-6  # share of a term's variance below which others say the same
 _TINY = 1e-12
@@ -94,9 +95,10 @@ class SparseTests:
         Largest |t| of the terms of a lag, all other chosen terms given, also the cause's own.
     hangs_on, tested : array of bool ``[cause, effect]``
         Whether a term of the cause was chosen, and whether the pair was tested.
-    error : array ``[effect]``
-        Mean squared error that the chosen terms let expect in new samples (Akaike's final
-        prediction error).
+    residual : array of float32 ``[sample, effect]``
+        What the chosen terms leave unexplained, in one of `every` samples.
+    every : int
+        See `residual`.
     """
 
     p_value: FloatArray
@@ -105,26 +107,51 @@ class SparseTests:
     t: FloatArray
     hangs_on: BoolArray
     tested: BoolArray
-    error: FloatArray
+    residual: NDArray[np.float32]
+    every: int = 1
 
     @classmethod
-    def of_nothing(cls, p_value: FloatArray, max_lag: int) -> "SparseTests":
-        """Begin with p-values and no tests."""
-        explained, strength = (np.zeros_like(p_value) for _ in range(2))
-        hangs_on, tested = (np.zeros(p_value.shape, dtype=bool) for _ in range(2))
-        t, error = np.zeros((*p_value.shape, max_lag)), np.zeros(p_value.shape[1])
-        return cls(p_value.copy(), explained, strength, t, hangs_on, tested, error)
+    def joined(
+        cls,
+        p_value: FloatArray,
+        causes: Int[np.ndarray, "place effect"],
+        parts: "Iterable[SparseTests]",
+    ) -> "SparseTests":
+        """Put the tests of groups of effects together, each for its own causes.
 
-    def put(self, causes: IntArray, effects: IntArray, found: "SparseTests") -> None:
-        """Put in the tests of some effects, each for its own ``causes[place, effect]``."""
+        `p_value`, ``[cause, effect]``, is that of pairs that nobody tested.
+        """
+        each = list(parts)
+        effects = np.arange(causes.shape[1])
+        pairs = {}
         for name in _OF_PAIRS:
-            getattr(self, name)[causes, effects] = getattr(found, name)
-        self.error[effects] = found.error
+            found = np.concatenate([getattr(part, name) for part in each], axis=1)
+            pairs[name] = np.zeros((*p_value.shape, *found.shape[2:]), dtype=found.dtype)
+            if name == "p_value":
+                pairs[name][:] = p_value
+            pairs[name][causes, effects] = found
+        residual = np.concatenate([part.residual for part in each], axis=1)
+        return cls(**pairs, residual=residual, every=each[0].every)
 
-    def of(self, causes: IntArray, effects: IntArray) -> "SparseTests":
-        """Take the tests of some effects, each for its own ``causes[place, effect]``."""
+    def of(self, causes: Int[np.ndarray, "place effect"], effects: IntArray) -> "SparseTests":
+        """Take the tests of some effects, each for its own causes."""
         pairs = {name: getattr(self, name)[causes, effects] for name in _OF_PAIRS}
-        return SparseTests(**pairs, error=self.error[effects])
+        return SparseTests(**pairs, residual=self.residual[:, effects], every=self.every)
+
+    def refuted(self, residual: NDArray[np.float32], observed: FloatArray) -> BoolArray:
+        """Say of which effects more is known than the terms know, ``[effect]``.
+
+        If the terms are all that an effect hangs on, what they leave has nothing to do with any
+        other prediction of it: the test of one forecast encompassing another (Chong and Hendry
+        1986), for errors of unequal size. The other prediction, whose `residual` in all samples is
+        given, must not have learned from the slots that it predicts; `observed` is one where the
+        effect was.
+        """
+        left, other = self.residual, residual[:: self.every]
+        product = np.where(observed[:: self.every] > 0, left * (left - other), 0.0)
+        product = product.astype(np.float64)
+        spread = np.sqrt(np.maximum((product**2).sum(axis=0), _TINY))
+        return np.asarray(product.sum(axis=0) / spread > _REFUTED)
 
 
 _OF_PAIRS = ("p_value", "explained", "strength", "t", "hangs_on", "tested")
@@ -163,15 +190,17 @@ def sparse_tests(
     """
     n_causes, n_effects, max_lag = allowed.shape
     found = np.tile(TestOfCause(), (n_causes, n_effects, 1))
-    t, error = np.zeros((n_causes, n_effects, max_lag)), np.zeros(n_effects)
-    hangs_on = np.zeros((n_causes, n_effects), dtype=bool)
+    t = np.zeros((n_causes, n_effects, max_lag))
+    hangs_on, tested = np.zeros((n_causes, n_effects), dtype=bool), np.asarray(allowed.any(axis=-1))
+    residual, every = [], 1
     for i, search in enumerate(_searches(samples, allowed, own, sources)):
-        for cause in np.flatnonzero(allowed[:, i].any(axis=-1)).tolist():
+        for cause in np.flatnonzero(tested[:, i]).tolist():
             found[cause, i] = search.test(cause)
-        t[:, i], hangs_on[:, i], error[i] = search.t_by_lag(), search.hangs_on, search.error
+        t[:, i], hangs_on[:, i], every = search.t_by_lag(), search.hangs_on, search.every
+        residual.append(search.residual.astype(np.float32))
     p_value, explained, strength = np.moveaxis(found, -1, 0)
-    tested = np.asarray(allowed.any(axis=-1))
-    return SparseTests(p_value, explained, strength, t, hangs_on, tested, error)
+    left = np.stack(residual, axis=1)
+    return SparseTests(p_value, explained, strength, t, hangs_on, tested, left, every)
 
 
 def _searches(
@@ -232,8 +261,9 @@ def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
     for _ in range(0 if samples.complete or n_counted < _LEAST_SAMPLES else _WEIGHINGS):
         samples = replace(samples, observed=_weighed(samples, search))
         search = Search(_terms(samples), 0, allowed, own, caution)
-    if not samples.complete and n_counted:
-        search.judge(_columns(samples)[samples.observed[:, 0].cpu().numpy() > 0])
+    if not samples.complete:
+        some = samples.thinned(_MOST_ROWS)
+        search.judge(_columns(some), some.observed[:, 0].cpu().numpy() > 0)
     return search
 
 
@@ -286,6 +316,8 @@ class Terms:
         Where terms and effects are among the columns, and what standardises them.
     n_samples : int
         Samples that count.
+    every : int
+        Of how many samples one is among the rows.
     """
 
     between: FloatArray
@@ -296,6 +328,7 @@ class Terms:
     mean: FloatArray
     scale: FloatArray
     n_samples: int
+    every: int
 
     def of(self, causes: list[int], max_lag: int) -> "Terms":
         """Keep the terms of some causes."""
@@ -373,6 +406,7 @@ def _terms(samples: Samples, most_rows: int = _MOST_ROWS) -> Terms:
         mean=mean,
         scale=scale,
         n_samples=int((samples.observed[:, 0] > 0).sum()),
+        every=-(-len(samples) // most_rows),
     )
 
 
@@ -480,7 +514,7 @@ class Search:
         self._shared, self._variance = terms.shared[:, effect], float(terms.variance[effect])
         n_terms = len(self._shared)
         self._effect = n_terms + effect  # its place behind the terms
-        self._wrong: float | None = None
+        self._judged: tuple[FloatArray, float] | None = None
         n_causes, self._max_lag = allowed.shape
         self._cause = np.repeat(np.arange(n_causes), self._max_lag * _N_FORMS)
         self._usable = np.repeat(allowed.ravel(), _N_FORMS) & (terms.scale[:n_terms] > 0)
@@ -670,8 +704,13 @@ class Search:
 
     @property
     def residual(self) -> FloatArray:
-        """How far the prediction is off in every row that the search was given."""
-        return self.errors(self._terms.rows)
+        """How far the prediction is off, in one of `every` samples."""
+        return self.errors(self._terms.rows) if self._judged is None else self._judged[0]
+
+    @property
+    def every(self) -> int:
+        """See `residual`."""
+        return self._terms.every
 
     @property
     def criterion(self) -> float:
@@ -691,12 +730,13 @@ class Search:
             along = self._crowd.of_effect - self._crowd.of_terms[:, self._chosen] @ weights
             left -= float(along**2 @ (1.0 / (1.0 + amount * power)))
             k += float((amount * power / (1.0 + amount * power)).sum())
-        wrong = self._variance * left if self._wrong is None else self._wrong
+        wrong = self._variance * left if self._judged is None else self._judged[1]
         return float(wrong * (n + k) / max(n - k, 1.0))
 
-    def judge(self, rows: Float[np.ndarray, "sample column"]) -> None:
-        """Let the error be that of rows that all count the same."""
-        self._wrong = float((self.errors(rows) ** 2).mean())
+    def judge(self, rows: Float[np.ndarray, "sample column"], observed: BoolArray) -> None:
+        """Let the errors be those of rows, of which all that are observed count the same."""
+        wrong = self.errors(rows)
+        self._judged = wrong, float((wrong[observed] ** 2).mean()) if observed.any() else 0.0
 
     def _choose(self, usable: BoolArray) -> IntArray:
         """Add terms to the effect's own past, one by one, while they pay; then drop idle ones."""

@@ -104,10 +104,8 @@ def screen(
         excluded = torch.from_numpy(~allowed.any(axis=-1)) & ~wanted
         ranked, p_value = _ranked(samples, n_kept, wanted, excluded)
     pool = torch.sort(ranked[:, :n_pool], dim=1).values
-    sparse = SparseTests.of_nothing(p_value, samples.max_lag)
-    groups = [_group(samples, pool, allowed, some) for some in every.split(_GROUP)]
-    for effects, found in zip(every.split(_GROUP), share(_tested, groups), strict=True):
-        sparse.put(pool[effects].T.numpy(), effects.numpy(), found)
+    groups = (_group(samples, pool, allowed, some) for some in every.split(_GROUP))
+    sparse = SparseTests.joined(p_value, pool.T.numpy(), share(_tested, groups))
     candidates = []
     for effect, must in enumerate(wanted.sum(0).tolist()):
         series, p_values = ranked[effect].tolist(), sparse.p_value[:, effect]

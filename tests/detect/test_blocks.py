@@ -10,7 +10,8 @@ import torch
 from causalformer.config import DetectorSettings
 from causalformer.detect import blocks, screening
 from causalformer.detect.blocks import detect
-from causalformer.detect.calibrated import gather_evidence
+from causalformer.detect.calibrated import gather_evidence, not_looked_at, rates
+from causalformer.detect.few_terms import SparseTests
 from causalformer.errors import FileFormatError
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.explain.local import of_all_series
@@ -80,19 +81,26 @@ def test_more_causes_than_candidates_are_found():
 
 
 def test_pairs_without_a_test_have_a_rank_but_no_evidence():
-    sparse = SparseTests.of_nothing(np.array([[0.001, 0.2], [0.5, 0.9]]), 1)
-    sparse.error[:] = 1.0, 3.0
-    sparse.tested[:] = [[True, True], [False, True]]
-    sparse.explained[:] = 0.3
-    allowed = np.array([[True, True], [True, False]])
-    known = not_looked_at(sparse, np.array([2.0, 2.0]), allowed, DetectorSettings())
+    zeros = np.zeros((2, 2))
+    sparse = SparseTests(
+        p_value=np.array([[0.001, 0.2], [0.5, 0.9]]),
+        explained=zeros + 0.3,
+        strength=zeros + 0.4,
+        t=zeros[..., None],
+        hangs_on=zeros > 0,
+        tested=np.array([[True, True], [False, True]]),
+        residual=np.zeros((5, 2), dtype=np.float32),
+    )
+    allowed, believed = np.array([[True, True], [True, False]]), np.array([True, False])
+    known = not_looked_at(sparse, believed, allowed, DetectorSettings())
     assert known["tested"].tolist() == [[True, False], [False, False]]
     assert known["p_value"].tolist() == [[0.001, 0.6], [0.75, 1.0]]
     assert known["size"].tolist() == [[0.3, 0.0], [0.0, 0.0]]
-    q_value = rates(known, allowed, own=np.zeros((2, 2), bool))["q_value"]
+    assert known["strength"].tolist() == [[0.4, 0.0], [0.0, 0.0]]
+    q_value = rates(known, allowed, own=zeros > 0)["q_value"]
     assert q_value[0].tolist() == [pytest.approx(0.003), 1.0]
     alone = DetectorSettings(sparse_evidence=False)
-    assert not not_looked_at(sparse, np.array([2.0, 2.0]), allowed, alone)["tested"].any()
+    assert not not_looked_at(sparse, believed, allowed, alone)["tested"].any()
 
 
 def test_long_lags_are_in_reach_of_short_series():
@@ -141,11 +149,15 @@ def test_another_seed_gives_other_weights(samples, found):
 
 def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(samples, monkeypatch):
     """The two shapes of the network, shared past and candidates, are one computation."""
-    everything = screening.screen
+    kept = []
+
+    def everything(samples, _, *rest):
+        kept.append(screening.screen(samples, len(NAMES), *rest))
+        return kept[0]._replace(sources=torch.tensor(circle))
+
+    circle = [np.roll(np.arange(len(NAMES)), -i).tolist() for i in range(len(NAMES))]
     monkeypatch.setattr(blocks, "n_candidates", lambda *_: len(NAMES) - 1)
-    monkeypatch.setattr(
-        blocks, "screen", lambda samples, _, *rest: everything(samples, len(NAMES), *rest)
-    )
+    monkeypatch.setattr(blocks, "screen", everything)
     model, _, found = detect(samples, TINY, ANYTHING, random_state=0)
     order = model.sources.argsort(dim=1)  # back to the order of the series
     dense = blocks.new_network(len(NAMES), 2, TINY)
@@ -161,7 +173,9 @@ def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(sample
             model.absent.permute(2, 0, 1, 3)[picked[:, None], order].permute(1, 2, 0, 3)
         )
         torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
-    expected = gather_evidence(dense, samples, TINY, found.candidates[..., None].repeat(2, axis=-1))
+    allowed = found.candidates[..., None].repeat(2, axis=-1)
+    family = np.ones(allowed.shape[:2], dtype=bool)
+    expected = gather_evidence(dense, samples, TINY, allowed, kept[0].sparse, family)
     for name in ("effect", "strength", "lag_profile", "sparse_p", "sparse_t"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name
@@ -302,7 +316,12 @@ class TestCheckpoint:
     ):
         checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
         plain = blocks.screen
-        monkeypatch.setattr(blocks, "screen", lambda *a: plain(*a).roll(1, dims=1).sort(1).values)
+
+        def other(*given):
+            sources, sparse = plain(*given)
+            return sources.roll(1, dims=1).sort(1).values, sparse
+
+        monkeypatch.setattr(blocks, "screen", other)
         detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
         monkeypatch.setattr(blocks, "screen", plain)
         assert_same(detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint), found)

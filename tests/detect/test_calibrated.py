@@ -39,15 +39,16 @@ def network_p(evidence):
     return normal_p(evidence.removal.gain / evidence.removal.gain_error)
 
 
-def test_sparse_tests_count_only_where_the_network_predicts_no_better():
+def test_sparse_tests_count_unless_the_network_knows_more():
     x = series(400)
     x[2:, 1] = x[1:-1, 0] * x[1:-1, 2] + 0.3 * x[2:, 1]  # no sum of terms
     bent = DetectorSettings(max_epochs=60, n_channels=32)
     _, _, evidence = detect_together(samples_of(x, 2), bent, EVERYTHING, random_state=0)
     tests = sparse_tests(samples_of(x, 2), EVERYTHING, np.eye(3, dtype=bool))
-    assert (tests.error <= evidence.removal.error).tolist() == [True, False, True]
+    refuted = tests.refuted(evidence.removal.residual, np.ones(evidence.removal.residual.shape))
+    assert refuted.tolist() == [False, True, False]
     np.testing.assert_array_equal(evidence.sparse_p, tests.p_value)
-    both = cauchy_combination(network_p(evidence), tests.p_value)
+    both = cauchy_combination(tests.p_value, network_p(evidence), weights=(0.8, 0.2))
     np.testing.assert_array_equal(evidence.p_value[:, [0, 2]], both[:, [0, 2]])
     np.testing.assert_array_equal(evidence.p_value[[0, 2], 1], network_p(evidence)[[0, 2], 1])
     np.testing.assert_array_equal(evidence.size[[0, 2], 1], evidence.effect[[0, 2], 1])

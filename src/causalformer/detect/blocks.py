@@ -317,10 +317,11 @@ def _assembled(
     believed = ~sparse.refuted(joined["residual"], samples.observed.cpu().numpy())
     pairs = not_looked_at(sparse, believed, family, settings)
     held_out: Arrays = {name: np.zeros(family.shape) for name in _HELD_OUT}
-    for name, whole in {**pairs, **held_out}.items():
-        for block, result in results.items():
-            effects = np.array(block)
-            whole[sources[effects].numpy().T, effects] = result[name]
+    for block, result in results.items():
+        place, at = np.nonzero(result["candidates"])
+        causes, effects = sources[list(block)].numpy()[at, place], np.array(block)[at]
+        for name, whole in {**pairs, **held_out}.items():
+            whole[causes, effects] = result[name][place, at]
     correlation, together = errors_together(joined["residual"], samples)
     removal = RemovalErrors(
         **joined, **held_out, residual_correlation=correlation, n_together=together

@@ -108,14 +108,14 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
 
     Of many edges between series the last ones that the rate lets pass are mostly false; an edge
     must be more likely true than not. In a long series an effect of any size is significant, and
-    hidden common drivers make many tiny ones. So an edge must explain `min_effect`, and twice as
-    much more as the errors of two series typically share within a slot: what a hidden driver gives
-    to all pairs is no evidence for one.
+    hidden common drivers make many tiny ones. So an edge goes that the data show to explain less
+    than `min_effect`, and twice as much more as the errors of two series typically share within a
+    slot: what a hidden driver gives to all pairs is no evidence for one.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
     likely = evidence.doubt <= _MOST_DOUBT
     least = settings.min_effect + _SHARED * evidence.removal.shared
-    return (evidence.q_value <= alpha) & likely & (own | (evidence.size >= least))
+    return (evidence.q_value <= alpha) & likely & (own | (evidence.largest_size >= least))
 
 
 def found_edges(

@@ -117,8 +117,8 @@ class Evidence:
         A size is a share of variance, the square of a partial correlation, and that has a standard
         error of about one over the root of the number of samples.
         """
-        root = np.sqrt(np.maximum(self.size, 0.0)) + _ONE_SIDED / np.sqrt(self.samples.n_observed)
-        return np.asarray(root**2)
+        n_slots = np.maximum(np.diag(self.removal.n_together), 1.0)
+        return np.asarray((np.sqrt(np.maximum(self.size, 0.0)) + _ONE_SIDED / np.sqrt(n_slots)) ** 2)
 
 
 def new_network(

@@ -59,7 +59,7 @@ _N_FORMS = 6  # with those that only describe a value that matters
 _AT_ONE_LAG, _OVER_LAGS, _NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
 _MOST_CHOSEN = 100  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
-_MOST_TERMS = 2**23  # that effects share, in all rows
+TERMS_IN_ROWS = 2**23  # that the variance of scores is read from, at most
 _LEAST_ROWS = 2**10
 _MOST_PRODUCTS = 2**24  # that effects share
 _MOST_ROWS = 2**14  # that the variance of scores is read from
@@ -234,7 +234,7 @@ def _worth_sharing(samples: Samples, n_effects: int, n_causes: int) -> bool:
 
 def _shared_rows(samples: Samples) -> int:
     """Give the number of rows of terms that effects may share."""
-    return min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_TERMS // (samples.past[0].numel() * _N_FORMS)))
+    return min(_MOST_ROWS, max(_LEAST_ROWS, TERMS_IN_ROWS // (samples.past[0].numel() * _N_FORMS)))
 
 
 def n_shared_products(n_series: int, max_lag: int) -> int:

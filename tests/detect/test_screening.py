@@ -138,4 +138,6 @@ def test_the_p_value_of_a_score_is_that_of_the_largest_of_all_tries():
     rng = np.random.default_rng(0)
     best = (rng.standard_normal((4000, 12)) ** 2 / 500).max(axis=1)
     p_values = screening._p_values(best, 500, 12)
-    assert [(p_values < level).mean() for level in (0.5, 0.1)] == pytest.approx([0.5, 0.1], abs=0.02)
+    assert [(p_values < level).mean() for level in (0.5, 0.1)] == pytest.approx(
+        [0.5, 0.1], abs=0.02
+    )

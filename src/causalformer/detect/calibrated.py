@@ -118,7 +118,9 @@ class Evidence:
         error of about one over the root of the number of samples.
         """
         n_slots = np.maximum(np.diag(self.removal.n_together), 1.0)
-        return np.asarray((np.sqrt(np.maximum(self.size, 0.0)) + _ONE_SIDED / np.sqrt(n_slots)) ** 2)
+        return np.asarray(
+            (np.sqrt(np.maximum(self.size, 0.0)) + _ONE_SIDED / np.sqrt(n_slots)) ** 2
+        )
 
 
 def new_network(

@@ -72,6 +72,7 @@ def make_evidence(
         sparse_p=p,
         sparse_t=sparse_t,
         tested=np.ones_like(p, dtype=bool),
+        candidates=np.ones_like(p, dtype=bool),
     )
 
 

@@ -65,7 +65,7 @@ def test_short_series():
 
 def test_a_lowered_max_lag_names_what_can_no_longer_be_found():
     with pytest.warns(DataWarning, match="max_lag was lowered from 9"):
-        found = fit(frame(80, seed=1), max_lag=9).diagnostics_
+        found = fit(frame(24, seed=1), max_lag=9).diagnostics_
     assert found.max_lag == 6
     assert "edges of more than 6 slots cannot be found" in found.warnings[0]
     assert found.max_lag_reason.startswith("lowered from 9")

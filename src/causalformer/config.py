@@ -113,7 +113,7 @@ class DetectorSettings(BaseModel):
     removed_share: float = Field(0.5, ge=0, lt=1, description="samples that miss one cause")
     sparse_evidence: bool = Field(True, description="False: leave the test of few terms out")
     min_effect: float = Field(
-        0.01, ge=0, lt=1, description="least growth of the held-out error without a cause"
+        0.01, ge=0, lt=1, description="share of variance; edges go that are shown to explain less"
     )
     screen_above: int = Field(
         8, ge=1, description="with more series effects may get candidates; see max_candidates"

@@ -29,7 +29,6 @@ from causalformer.detect.filling import fill_from_past
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
 from causalformer.detect.samples import make_samples
-from causalformer.detect.screening import LEAST_CANDIDATES, n_candidates
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
@@ -46,6 +45,7 @@ Instantaneous = bool | Literal["auto"]
 
 _LEAST_SLOTS = 20
 _LEAST_SAMPLES = 10
+_LIKELY = 0.1  # largest q-value of lagged edges that the present is freed from
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
 _MASK = "scores.tested"  # in a model file, as 0 and 1
 
@@ -233,7 +233,7 @@ def fit_default(
     values = scaling.apply(table)
     values.setflags(write=False)  # the table may keep it without a copy
     scores = replace(table, values=values)
-    choice = _max_lag(options, scores, settings)
+    choice = _max_lag(options, scores)
     n_samples = len(slots_with_past(table.segments, choice.max_lag))
     if n_samples < _LEAST_SAMPLES:
         raise DataError(
@@ -244,8 +244,7 @@ def fit_default(
     longest = max((edge.lag or 0 for edge in options.knowledge.required), default=0)
     if choice.lowered and longest > choice.max_lag:
         raise SettingsError(
-            f"a required edge has lag {longest}, but max_lag was {choice.reason}; give more rows, "
-            "or leave out series"
+            f"a required edge has lag {longest}, but max_lag was {choice.reason}; give more rows"
         )
     known = options.knowledge.resolve(table.names, choice.max_lag)
     if options.instantaneous is False and known.required_lags[..., 0].any():
@@ -276,7 +275,7 @@ def fit_default(
     present = make_present(
         levelled(table) if scaling.by_run else table.values,
         samples,
-        evidence.tested,
+        evidence.q_value <= _LIKELY,
         known.allowed[..., 1:],
         evidence.removal.error,
         evidence.removal.residual,
@@ -330,7 +329,7 @@ def expected_plan(
 ) -> MemoryPlan:
     """Plan the memory of a fit before anything is computed; raise an error if it cannot fit."""
     longest = LagChoice(LONGEST if options.max_lag == "auto" else int(options.max_lag), "")
-    longest = _affordable(longest, table.n_slots, table.n_series, settings)
+    longest = affordable(longest, table.n_slots)
     size = Size(table.n_slots, table.n_series, longest.max_lag, options.knowledge.most_required)
     return plan_memory(size, settings, options.n_jobs, options.max_memory)
 
@@ -355,21 +354,14 @@ def canonical_order(table: SeriesTable) -> tuple[int, ...]:
     return tuple(sorted(range(table.n_series), key=digests.__getitem__))
 
 
-def _max_lag(options: DefaultOptions, scores: SeriesTable, settings: DetectorSettings) -> LagChoice:
+def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
     if options.max_lag == "auto":
         choice = suggest_max_lag(np.nan_to_num(scores.values), scores.segments)
     else:
         choice = LagChoice(int(options.max_lag), "chosen by the user")
     n_observed = int(scores.n_slots - scores.n_missing.mean())
     n_lost = (len(scores.segments) - 1) * choice.max_lag  # the first slots of further segments
-    return _affordable(choice, max(1, n_observed - n_lost), scores.n_series, settings)
-
-
-def _affordable(
-    choice: LagChoice, n_slots: int, n_series: int, settings: DetectorSettings
-) -> LagChoice:
-    screened = n_candidates(n_slots, choice.max_lag, n_series, settings) < n_series
-    return affordable(choice, n_slots, n_series, LEAST_CANDIDATES if screened else None)
+    return affordable(choice, max(1, n_observed - n_lost))
 
 
 def _score_matrices(found: FoundEdges) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,8 @@ import torch
 from causalformer.config import DetectorSettings
 from causalformer.detect import blocks, screening
 from causalformer.detect.blocks import detect
-from causalformer.detect.calibrated import gather_evidence
+from causalformer.detect.calibrated import gather_evidence, not_looked_at, rates
+from causalformer.detect.few_terms import SparseTests
 from causalformer.errors import FileFormatError
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.explain.local import of_all_series
@@ -48,19 +49,69 @@ def test_edges_are_found_where_they_are(found):
     model, history, evidence = found
     assert (evidence.q_value[0, 1], evidence.q_value[1, 0]) == (pytest.approx(0, abs=1e-6), 1)
     assert evidence.lag_profile[0, 1].argmax() == 0
-    assert evidence.tested.sum(0).tolist() == [8] * len(NAMES)
-    assert evidence.tested.diagonal().all()
+    assert evidence.candidates.sum(0).tolist() == [8] * len(NAMES)
+    assert evidence.candidates.diagonal().all()
     assert model.sources.shape == (len(NAMES), 8)
     assert len(history.epochs) == 3
 
 
-def test_what_was_not_tested_has_no_evidence_but_counts_among_the_tests(found):
+def test_what_the_network_did_not_look_at_is_tested_by_few_terms(found):
     evidence = found[2]
-    assert (evidence.p_value[~evidence.tested] == 1).all()
-    assert np.isinf(evidence.lag_error[~evidence.tested]).all()
+    outside = ~evidence.candidates
+    alone = outside & evidence.tested
+    np.testing.assert_array_equal(evidence.p_value[alone], evidence.sparse_p[alone])
+    assert np.isinf(evidence.lag_error[outside]).all()
+    np.testing.assert_array_equal(evidence.lag_profile[outside], evidence.sparse_t[outside] ** 2)
+    assert (evidence.effect[outside] == 0).all()
     n_pairs = len(NAMES) * (len(NAMES) - 1)
     smallest = np.where(np.eye(len(NAMES)), 1, evidence.p_value).min()
     assert evidence.q_value[evidence.p_value == smallest].max() <= smallest * n_pairs
+
+
+def test_more_causes_than_candidates_are_found():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, len(NAMES)))
+    x[1:, 0] += 0.6 * x[:-1, 1:13].sum(axis=1)
+    _, _, evidence = detect(samples_of(x, 2), TINY, ANYTHING, random_state=0)
+    assert evidence.candidates[:, 0].sum() == 8
+    assert (evidence.q_value[1:13, 0] < 1e-6).all()
+    assert (evidence.strength[1:13, 0] > 0).all()
+    assert (evidence.size[1:13, 0] > 0.1).all()
+    assert (evidence.lag_profile[1:13, 0].argmax(axis=-1) == 0).all()
+
+
+def test_pairs_without_a_test_have_a_rank_but_no_evidence():
+    zeros = np.zeros((2, 2))
+    sparse = SparseTests(
+        p_value=np.array([[0.001, 0.2], [0.5, 0.9]]),
+        explained=zeros + 0.3,
+        strength=zeros + 0.4,
+        t=zeros[..., None],
+        hangs_on=zeros > 0,
+        tested=np.array([[True, True], [False, True]]),
+        residual=np.zeros((5, 2), dtype=np.float32),
+    )
+    allowed, believed = np.array([[True, True], [True, False]]), np.array([True, False])
+    known = not_looked_at(sparse, believed, allowed, DetectorSettings())
+    assert known["tested"].tolist() == [[True, False], [False, False]]
+    assert known["p_value"].tolist() == [[0.001, 0.6], [0.75, 1.0]]
+    assert known["size"].tolist() == [[0.3, 0.0], [0.0, 0.0]]
+    assert known["strength"].tolist() == [[0.4, 0.0], [0.0, 0.0]]
+    q_value = rates(known, allowed, own=zeros > 0)["q_value"]
+    assert q_value[0].tolist() == [pytest.approx(0.003), 1.0]
+    alone = DetectorSettings(sparse_evidence=False)
+    assert not not_looked_at(sparse, believed, allowed, alone)["tested"].any()
+
+
+def test_long_lags_are_in_reach_of_short_series():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 6))
+    x[4:, 1] += 2 * x[:-4, 0]
+    samples = samples_of(x, 4)
+    model, _, evidence = detect(samples, TINY, KnownGraph.anything(6, 4), random_state=0)
+    assert (model.kernel[:, 2:] == 0).all()  # the network looks at two lags
+    assert evidence.q_value[0, 1] < 1e-6
+    assert evidence.lag_profile[0, 1].argmax() == 3
 
 
 @pytest.mark.parametrize("effects_per_block", [1, 4, 100])
@@ -98,11 +149,15 @@ def test_another_seed_gives_other_weights(samples, found):
 
 def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(samples, monkeypatch):
     """The two shapes of the network, shared past and candidates, are one computation."""
-    everything = screening.screen
+    kept = []
+
+    def everything(samples, _, *rest):
+        kept.append(screening.screen(samples, len(NAMES), *rest))
+        return kept[0]._replace(sources=torch.tensor(circle))
+
+    circle = [np.roll(np.arange(len(NAMES)), -i).tolist() for i in range(len(NAMES))]
     monkeypatch.setattr(blocks, "n_candidates", lambda *_: len(NAMES) - 1)
-    monkeypatch.setattr(
-        blocks, "screen", lambda samples, _, *rest: everything(samples, len(NAMES), *rest)
-    )
+    monkeypatch.setattr(blocks, "screen", everything)
     model, _, found = detect(samples, TINY, ANYTHING, random_state=0)
     order = model.sources.argsort(dim=1)  # back to the order of the series
     dense = blocks.new_network(len(NAMES), 2, TINY)
@@ -118,7 +173,9 @@ def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(sample
             model.absent.permute(2, 0, 1, 3)[picked[:, None], order].permute(1, 2, 0, 3)
         )
         torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
-    expected = gather_evidence(dense, samples, TINY, found.tested[..., None].repeat(2, axis=-1))
+    allowed = found.candidates[..., None].repeat(2, axis=-1)
+    family = np.ones(allowed.shape[:2], dtype=bool)
+    expected = gather_evidence(dense, samples, TINY, allowed, kept[0].sparse, family)
     for name in ("effect", "strength", "lag_profile", "sparse_p", "sparse_t"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name
@@ -137,8 +194,8 @@ def test_relevance_of_candidates_adds_up_to_the_prediction(samples, found):
     with torch.no_grad():
         predicted = model(samples.past[:5]).mean(1)
     torch.testing.assert_close(everywhere.sum((1, 2)) + bias, predicted, atol=1e-5, rtol=1e-4)
-    tested = torch.from_numpy(found[2].tested)
-    assert (everywhere.abs().sum((0, 2))[~tested] == 0).all()
+    candidates = torch.from_numpy(found[2].candidates)
+    assert (everywhere.abs().sum((0, 2))[~candidates] == 0).all()
 
 
 def test_missing_values(samples):
@@ -162,7 +219,7 @@ def test_knowledge_is_respected(samples):
     known = PriorKnowledge(required=["r -> a"], forbidden=["a -> b", "b -> c @ 2"])
     known = known.resolve(NAMES, 2)
     evidence = detect(samples, TINY, known, random_state=0)[2]
-    assert evidence.tested[17, 0]
+    assert evidence.candidates[17, 0]
     assert not evidence.tested[0, 1]
     assert evidence.p_value[0, 1] == 1
     assert evidence.lag_profile[1, 2, 1] == 0
@@ -172,8 +229,8 @@ def test_knowledge_is_respected(samples):
 def test_who_must_have_many_causes_does_not_give_candidates_to_others(samples):
     known = PriorKnowledge(required=[f"{name} -> a" for name in NAMES[3:15]]).resolve(NAMES, 2)
     evidence = detect(samples, TINY, known, random_state=0)[2]
-    assert evidence.tested.sum(0).tolist() == [13, *[8] * (len(NAMES) - 1)]
-    assert evidence.tested[3:15, 0].all()
+    assert evidence.candidates.sum(0).tolist() == [13, *[8] * (len(NAMES) - 1)]
+    assert evidence.candidates[3:15, 0].all()
 
 
 class TestFewSeries:
@@ -188,9 +245,12 @@ class TestFewSeries:
     def test_each_is_tested_for_its_candidates(self, few):
         model, _, evidence = detect(few, TINY, KnownGraph.anything(12, 2), random_state=0)
         assert model.sources is None
-        assert evidence.tested.sum(0).tolist() == [8] * 12
+        assert evidence.candidates.sum(0).tolist() == [8] * 12
         assert evidence.q_value[0, 1] < 1e-6
-        assert (evidence.p_value[~evidence.tested] == 1).all()
+        outside = ~evidence.candidates
+        assert np.isinf(evidence.lag_error[outside]).all()
+        alone = outside & evidence.tested
+        np.testing.assert_array_equal(evidence.p_value[alone], evidence.sparse_p[alone])
 
     def test_all_pairs_count_among_the_tests(self, few):
         _, _, evidence = detect(few, TINY, KnownGraph.anything(12, 2), random_state=0)
@@ -202,14 +262,14 @@ class TestFewSeries:
         x = np.random.default_rng(0).standard_normal((12 * 2 * 20 + 2, 12))
         settings = TINY.model_copy(update={"max_candidates": 20})
         evidence = detect(samples_of(x, 2), settings, KnownGraph.anything(12, 2), random_state=0)[2]
-        assert evidence.tested.all()
+        assert evidence.candidates.all()
 
 
 def test_attention_looks_at_all_series(samples):
     settings = TINY.model_copy(update={"attention": True})
     model, _, evidence = detect(samples, settings, ANYTHING, random_state=0)
     assert model.sources is None
-    assert evidence.tested.all()
+    assert evidence.candidates.all()
 
 
 def test_progress_ends_with_the_last_epoch(samples):
@@ -256,7 +316,12 @@ class TestCheckpoint:
     ):
         checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
         plain = blocks.screen
-        monkeypatch.setattr(blocks, "screen", lambda *a: plain(*a).roll(1, dims=1).sort(1).values)
+
+        def other(*given):
+            sources, sparse = plain(*given)
+            return sources.roll(1, dims=1).sort(1).values, sparse
+
+        monkeypatch.setattr(blocks, "screen", other)
         detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
         monkeypatch.setattr(blocks, "screen", plain)
         assert_same(detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint), found)

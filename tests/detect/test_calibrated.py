@@ -15,7 +15,7 @@ from causalformer.detect.calibrated import (
 from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
 from causalformer.detect.few_terms import sparse_tests
 from causalformer.explain.channel_relevance import channel_relevance
-from evidence_examples import samples_of
+from evidence_examples import make_evidence, samples_of
 from small_models import make_channels
 
 TINY = DetectorSettings(max_epochs=3, n_channels=4)
@@ -39,15 +39,16 @@ def network_p(evidence):
     return normal_p(evidence.removal.gain / evidence.removal.gain_error)
 
 
-def test_sparse_tests_count_only_where_the_network_predicts_no_better():
+def test_sparse_tests_count_unless_the_network_knows_more():
     x = series(400)
     x[2:, 1] = x[1:-1, 0] * x[1:-1, 2] + 0.3 * x[2:, 1]  # no sum of terms
     bent = DetectorSettings(max_epochs=60, n_channels=32)
     _, _, evidence = detect_together(samples_of(x, 2), bent, EVERYTHING, random_state=0)
     tests = sparse_tests(samples_of(x, 2), EVERYTHING, np.eye(3, dtype=bool))
-    assert (tests.error <= evidence.removal.error).tolist() == [True, False, True]
+    refuted = tests.refuted(evidence.removal.residual, np.ones(evidence.removal.residual.shape))
+    assert refuted.tolist() == [False, True, False]
     np.testing.assert_array_equal(evidence.sparse_p, tests.p_value)
-    both = cauchy_combination(network_p(evidence), tests.p_value)
+    both = cauchy_combination(tests.p_value, network_p(evidence), weights=(0.8, 0.2))
     np.testing.assert_array_equal(evidence.p_value[:, [0, 2]], both[:, [0, 2]])
     np.testing.assert_array_equal(evidence.p_value[[0, 2], 1], network_p(evidence)[[0, 2], 1])
     np.testing.assert_array_equal(evidence.size[[0, 2], 1], evidence.effect[[0, 2], 1])
@@ -179,3 +180,15 @@ class TestForbiddenPairs:
         evidence, tested = self.evidence(), np.ones((3, 3), dtype=bool)
         tested[0, 2] = tested[1, 1] = False
         np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.p_value, tested))
+
+
+def test_the_largest_size_that_the_data_allow_holds_the_true_one_in_95_of_100_samples():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4000, 500))
+    y = np.sqrt(0.01) * x + np.sqrt(0.99) * rng.standard_normal(x.shape)
+    size = ((x * y).mean(axis=1) ** 2 / (x**2).mean(axis=1) / (y**2).mean(axis=1))[:, None]
+    evidence = make_evidence(1, n_slots=500)
+    allowed = [replace(evidence, size=one[None]).largest_size[0, 0] for one in size]
+    assert np.mean(np.array(allowed) > 0.01) == pytest.approx(0.95, abs=0.015)
+    beyond = replace(evidence, size=np.array([[-0.1]])).largest_size
+    assert beyond == pytest.approx(1.645**2 / 500, rel=1e-3)

@@ -73,6 +73,13 @@ class TestCauchyCombination:
     def test_a_p_value_of_one_does_not_outweigh_all_others(self):
         assert cauchy_combination(*np.array([[1e-5], [0.5], [1.0]]))[0] < 1e-4
 
+    def test_weights_are_those_of_the_statistics(self):
+        first, second = np.array([0.01]), np.array([0.3])
+        statistic = (3 * cauchy.isf(first) + cauchy.isf(second)) / 4
+        for weights in ((0.75, 0.25), (3, 1)):
+            combined = cauchy_combination(first, second, weights=weights)
+            np.testing.assert_allclose(combined, cauchy.sf(statistic), rtol=1e-5)
+
     @pytest.mark.parametrize("p", [1e-12, 1e-20, 1e-100, 1e-250])
     def test_tiny_p_values_keep_their_digits(self, p):
         combined = cauchy_combination(np.array([p]), np.array([0.5]))

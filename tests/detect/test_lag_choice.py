@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from causalformer.detect.lag_choice import LagChoice, affordable, suggest_max_lag
+from causalformer.detect.lag_choice import (
+    LagChoice,
+    affordable,
+    network_lags,
+    suggest_max_lag,
+)
 
 
 def noise(n_slots=500, n_series=3, seed=0):
@@ -42,15 +47,20 @@ def test_constant_series_ask_for_nothing():
 
 def test_what_can_be_afforded_is_left_alone():
     wanted = LagChoice(5, "chosen by the user")
-    assert affordable(wanted, 60, 3) is wanted
+    assert affordable(wanted, 20) is wanted
 
 
-@pytest.mark.parametrize(("n_slots", "n_series", "most"), [(59, 3, 4), (200, 20, 2), (20, 30, 1)])
-def test_short_series_lower_the_number_of_lags_and_say_so(n_slots, n_series, most):
-    choice = affordable(LagChoice(5, "chosen by the user"), n_slots, n_series)
+@pytest.mark.parametrize(("n_slots", "most"), [(19, 4), (12, 3), (3, 1)])
+def test_short_series_lower_the_number_of_lags_and_say_so(n_slots, most):
+    choice = affordable(LagChoice(5, "chosen by the user"), n_slots)
     assert choice.max_lag == most
-    assert choice.reason.startswith("lowered from 5")
-    assert f"{n_slots} slots of {n_series} series" in choice.reason
+    assert choice.reason == f"lowered from 5: {n_slots} slots allow no more"
+    assert choice.lowered
+
+
+@pytest.mark.parametrize(("n_slots", "n_causes", "most"), [(59, 3, 4), (200, 20, 2), (20, 30, 1)])
+def test_the_network_looks_at_fewer_lags_the_more_causes_there_may_be(n_slots, n_causes, most):
+    assert network_lags(5, n_slots, n_causes) == most
 
 
 def test_no_lag_is_taken_from_another_segment():

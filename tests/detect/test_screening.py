@@ -5,16 +5,23 @@ import torch
 from causalformer.config import DetectorSettings
 from causalformer.data.scaling import fit_normal_scores
 from causalformer.datasets import make_random_system
+from causalformer.detect import screening
+from causalformer.detect.few_terms import sparse_tests
 from causalformer.detect.screening import n_candidates, screen
 from evidence_examples import samples_of
 
 
-def screened(x, n_kept, *, max_lag=3, allowed=None, required=None):
+def looked_at(x, n_kept, *, max_lag=3, allowed=None, required=None):
     n_series = x.shape[1]
     scores = fit_normal_scores(x).apply(x)
     allowed = np.ones((n_series, n_series), dtype=bool) if allowed is None else allowed
     required = np.zeros((n_series, n_series), dtype=bool) if required is None else required
-    return screen(samples_of(scores, max_lag), n_kept, allowed, required)
+    lags = np.repeat(allowed[..., None], max_lag, axis=-1)
+    return screen(samples_of(scores, max_lag), n_kept, lags, required)
+
+
+def screened(x, n_kept, **options):
+    return looked_at(x, n_kept, **options).sources
 
 
 def noise(n_series=30, n_slots=400):
@@ -99,3 +106,38 @@ def test_few_slots_leave_fewer_candidates_but_never_less_than_the_least():
     assert n_candidates(100_000, 5, 1000, DetectorSettings()) == 20
     assert n_candidates(10, 5, 1000, DetectorSettings()) == 8
     assert n_candidates(10, 5, 7, DetectorSettings()) == 7
+
+
+def test_terms_are_chosen_among_all_series():
+    x = noise()
+    x[1:, 0] += 0.5 * x[:-1, 1:13].sum(axis=1)  # more causes than there are candidates
+    sources, sparse = looked_at(x, 8)
+    assert sources.shape[1] == 8
+    assert sparse.tested.all()
+    assert (sparse.p_value[1:13, 0] < 1e-6).all()
+    everywhere = sparse_tests(
+        samples_of(fit_normal_scores(x).apply(x), 3), np.ones((30, 30, 3), bool), np.eye(30) > 0
+    )
+    np.testing.assert_allclose(sparse.p_value, everywhere.p_value, rtol=1e-6)
+
+
+def test_of_very_many_series_terms_are_chosen_from_a_pool_and_the_rest_has_a_rank(monkeypatch):
+    monkeypatch.setattr(screening, "n_shared_products", lambda *_: 0)
+    x = noise(n_series=40)
+    x[1:, 0] += 0.5 * x[:-1, 1]
+    x[1:, 0] += 0.15 * x[:-1, 2]
+    sparse = looked_at(x, 4).sparse
+    assert sparse.tested.sum(axis=0).tolist() == [30] * 40
+    assert sparse.p_value[1, 0] < 1e-6
+    outside = sparse.p_value[~sparse.tested]
+    assert len(np.unique(outside)) == len(outside)  # no ties
+    assert (sparse.t[~sparse.tested] == 0).all()
+
+
+def test_the_p_value_of_a_score_is_that_of_the_largest_of_all_tries():
+    rng = np.random.default_rng(0)
+    best = (rng.standard_normal((4000, 12)) ** 2 / 500).max(axis=1)
+    p_values = screening._p_values(best, 500, 12)
+    assert [(p_values < level).mean() for level in (0.5, 0.1)] == pytest.approx(
+        [0.5, 0.1], abs=0.02
+    )

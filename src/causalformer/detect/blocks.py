@@ -19,16 +19,20 @@ from torch import Tensor
 from causalformer.checkpoint import load_tensors, save_tensors
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import (
+    OF_PAIRS,
     Evidence,
     detect_together,
     gather_evidence,
     new_network,
+    not_looked_at,
+    rates,
     train_network,
 )
-from causalformer.detect.evidence import edge_doubt, edge_q
+from causalformer.detect.few_terms import SparseTests
+from causalformer.detect.lag_choice import network_lags
 from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
-from causalformer.detect.screening import TOGETHER, n_candidates, screen
+from causalformer.detect.screening import LEAST_CANDIDATES, TOGETHER, n_candidates, screen
 from causalformer.devices import fast_small_steps
 from causalformer.errors import DamagedFileError
 from causalformer.knowledge import KnownGraph
@@ -43,19 +47,7 @@ Arrays = dict[str, NDArray[Any]]
 _WORTH_PROCESSES = 25_000  # slots of all effects
 _MOST_TO_COPY = 2**26  # past values
 
-# what is known of a pair that was not tested, by its name in `Evidence` or `RemovalErrors`
-_OF_PAIRS = {
-    "p_value": 1.0,
-    "effect": 0.0,
-    "size": 0.0,
-    "strength": 0.0,
-    "lag_profile": 0.0,
-    "lag_error": np.inf,
-    "sparse_p": 1.0,
-    "sparse_t": 0.0,
-    "tested": False,
-}
-_OF_PAIRS_HELD_OUT = {"gain": 0.0, "gain_error": 0.0}
+_HELD_OUT = ("gain", "gain_error")
 
 
 def detect(
@@ -76,18 +68,19 @@ def detect(
     """
     allowed = known.allowed[..., 1:]
     family = np.asarray(allowed.any(axis=-1))
-    most = n_candidates(samples.n_observed, samples.max_lag, samples.n_series, settings)
-    screened = most < samples.n_series
-    if screened:
-        at_once = samples.n_series <= TOGETHER or _is_small(samples) or _is_long(samples)
-        share = map if at_once else _in_processes(n_jobs)
-        sources = screen(samples.to("cpu"), most, family, known.required, share)
-        allowed = allowed & _among(sources, np.maximum(most, known.n_required + 1))[..., None]
-    if not screened or samples.n_series <= TOGETHER:
+    most, n_lags = _reach(samples, settings)
+    at_once = samples.n_series <= TOGETHER or _is_small(samples) or _is_long(samples)
+    share = map if at_once else _in_processes(n_jobs)
+    sources, sparse = screen(samples.to("cpu"), most, allowed, known.required, share)
+    allowed = allowed & (np.arange(samples.max_lag) < n_lags)
+    if most < samples.n_series:
+        allowed &= _among(sources, np.maximum(most, known.n_required + 1))[..., None]
+    if most == samples.n_series or samples.n_series <= TOGETHER:
         return detect_together(
             samples,
             settings,
             allowed,
+            sparse=sparse,
             family=family,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -103,6 +96,7 @@ def detect(
         {block: done[block] for block in blocks if block in done},
         settings,
         allowed,
+        sparse,
         random_state,
         n_jobs,
         checkpoint,
@@ -111,8 +105,16 @@ def detect(
     network = side_by_side(
         [_network(samples, settings, sources[list(b)], results[b]) for b in blocks]
     )
-    whole = _assembled(samples, sources, family, results)
+    whole = _assembled(samples, settings, sources, family, sparse, results)
     return network.to(samples.past.device), _joint_history(results.values()), whole
+
+
+def _reach(samples: Samples, settings: DetectorSettings) -> tuple[int, int]:
+    """Say how many series and how many lags the network may look at for an effect."""
+    n_series, n_slots, max_lag = samples.n_series, samples.n_observed, samples.max_lag
+    screened = n_candidates(n_slots, max_lag, n_series, settings) < n_series
+    n_lags = network_lags(max_lag, n_slots, LEAST_CANDIDATES if screened else n_series)
+    return n_candidates(n_slots, n_lags, n_series, settings), n_lags
 
 
 def _among(sources: Int[Tensor, "effect candidate"], n_each: IntArray) -> BoolArray:
@@ -150,6 +152,7 @@ def _all_blocks(
     done: dict[range, Arrays],
     settings: DetectorSettings,
     allowed: BoolArray,
+    sparse: SparseTests,
     random_state: int,
     n_jobs: int,
     checkpoint: CheckpointFile | None,
@@ -163,6 +166,7 @@ def _all_blocks(
             *_only(samples, sources, block),
             list(block),
             _local(allowed, sources, block),
+            sparse.of(sources[list(block)].numpy().T, np.array(block)),
             settings,
             random_state,
             n_threads,
@@ -235,6 +239,7 @@ class _Task(NamedTuple):
     sources: Int[Tensor, "effect candidate"]
     effects: list[int]
     allowed: BoolArray
+    sparse: SparseTests
     settings: DetectorSettings
     random_state: int
     n_threads: int
@@ -242,7 +247,7 @@ class _Task(NamedTuple):
 
 def _fit_block(task: _Task) -> Arrays:
     """Train and test the effects of one block; everything may have come from another process."""
-    samples, sources, effects, allowed, settings, random_state, n_threads = task
+    samples, sources, effects, allowed, sparse, settings, random_state, n_threads = task
     device = samples.past.device
     with fast_small_steps(device, len(effects)):
         model = side_by_side(
@@ -261,11 +266,11 @@ def _fit_block(task: _Task) -> Arrays:
         history = train_network(model, samples, settings, allowed, generator, n_threads)
         if history.stopped == "interrupted":
             raise KeyboardInterrupt  # finished blocks are on disk; half a block is of no use
-        evidence = gather_evidence(model, samples, settings, allowed, n_jobs=n_threads)
+        evidence = gather_evidence(model, samples, settings, allowed, sparse, n_jobs=n_threads)
     removal = evidence.removal
     return {
-        **{name: getattr(evidence, name) for name in _OF_PAIRS},
-        **{name: getattr(removal, name) for name in _OF_PAIRS_HELD_OUT},
+        **{name: getattr(evidence, name) for name in OF_PAIRS},
+        **{name: getattr(removal, name) for name in _HELD_OUT},
         "error": removal.error,
         "linear_error": removal.linear_error,
         "residual": removal.residual,
@@ -298,33 +303,31 @@ def _network(
 
 def _assembled(
     samples: Samples,
+    settings: DetectorSettings,
     sources: Int[Tensor, "effect candidate"],
     family: BoolArray,
+    sparse: SparseTests,
     results: Mapping[range, Arrays],
 ) -> Evidence:
     """Put what the blocks found where it belongs among all series."""
-    n_series, from_ = samples.n_series, sources.numpy()
-    pairs: Arrays = {}
-    for name, without in {**_OF_PAIRS, **_OF_PAIRS_HELD_OUT}.items():
-        rest = next(iter(results.values()))[name].shape[2:]  # lags
-        pairs[name] = np.full((n_series, n_series, *rest), without)
-        for block, result in results.items():
-            effects = np.array(block)
-            pairs[name][from_[effects].T, effects] = result[name]
-    joined = {
+    joined: Arrays = {
         name: np.concatenate([result[name] for result in results.values()], axis=-1)
         for name in ("error", "linear_error", "residual")
     }
+    believed = ~sparse.refuted(joined["residual"], samples.observed.cpu().numpy())
+    pairs = not_looked_at(sparse, believed, family, settings)
+    held_out: Arrays = {name: np.zeros(family.shape) for name in _HELD_OUT}
+    for block, result in results.items():
+        place, at = np.nonzero(result["candidates"])
+        causes, effects = sources[list(block)].numpy()[at, place], np.array(block)[at]
+        for name, whole in {**pairs, **held_out}.items():
+            whole[causes, effects] = result[name][place, at]
     correlation, together = errors_together(joined["residual"], samples)
     removal = RemovalErrors(
-        **joined,
-        **{name: pairs.pop(name) for name in _OF_PAIRS_HELD_OUT},
-        residual_correlation=correlation,
-        n_together=together,
+        **joined, **held_out, residual_correlation=correlation, n_together=together
     )
-    # a pair that is no candidate counts in the family of tests: see `screening`
-    q_value, doubt = (of(pairs["p_value"], family) for of in (edge_q, edge_doubt))
-    return Evidence(**pairs, q_value=q_value, doubt=doubt, samples=samples, removal=removal)
+    # a pair that is not tested counts in the family of tests: see `screening`
+    return Evidence(**pairs, **rates(pairs, family), samples=samples, removal=removal)
 
 
 def _joint_history(results: Iterable[Arrays]) -> History:

@@ -3,14 +3,15 @@
 1. bring every series to normal scores;
 2. train one network per fold, with causes removed at random (`causalformer.model.channels`);
 3. compare held-out errors with and without each cause (`causalformer.detect.removal`);
-4. where the network predicts no better than a sum of few terms, let the test of such sums speak,
-   too, and alone where that is clearly better (`causalformer.detect.few_terms`);
+4. let the tests of few terms speak, too (`causalformer.detect.few_terms`), and alone where the
+   network did not look, unless the network knows more of an effect than the terms;
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 from causalformer.config import DetectorSettings
 from causalformer.data.windows import all_to_train
 from causalformer.detect.evidence import cauchy_combination, edge_doubt, edge_q, normal_p
-from causalformer.detect.few_terms import sparse_tests
+from causalformer.detect.few_terms import SparseTests, sparse_tests
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
@@ -33,12 +34,27 @@ from causalformer.training import CheckpointFile, Epoch, History, OneCycle, trai
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+Arrays = dict[str, NDArray[Any]]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
-_CLEARLY_BETTER = 0.9  # share of the other's error
+_TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
+_ONE_SIDED = 1.645  # quantile of the normal distribution at 95 %
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
+OF_PAIRS = (
+    "p_value",
+    "effect",
+    "size",
+    "strength",
+    "lag_profile",
+    "lag_error",
+    "sparse_p",
+    "sparse_t",
+    "tested",
+    "candidates",
+)
+"""What `Evidence` knows of every pair by itself, without the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +64,8 @@ class Evidence:
     Attributes
     ----------
     p_value, q_value : array
-        Combined p-value, and its q-value among self-loops or among edges between series.
+        Combined p-value, and its q-value among self-loops or among edges between series. Of a pair
+        that is not tested the p-value is only a rank, above one half, and the q-value is one.
     doubt : array
         Local false discovery rate among edges between series; zero for self-loops.
     effect : array
@@ -72,7 +89,10 @@ class Evidence:
     sparse_t : array ``[cause, effect, lag - 1]``
         Largest |t| of every lag in the sparse test.
     tested : array of bool
-        Whether the pair was tested: it is allowed, and screening left it.
+        Whether the pair was tested: it is allowed, and the network looked at it, or few terms are
+        believed.
+    candidates : array of bool
+        Whether the network looked at the pair.
     """
 
     p_value: FloatArray
@@ -88,6 +108,19 @@ class Evidence:
     sparse_p: FloatArray
     sparse_t: FloatArray
     tested: BoolArray
+    candidates: BoolArray
+
+    @property
+    def largest_size(self) -> FloatArray:
+        """The largest size that the data allow, one-sided at 95 %.
+
+        A size is a share of variance, the square of a partial correlation, and that has a standard
+        error of about one over the root of the number of samples.
+        """
+        n_slots = np.maximum(np.diag(self.removal.n_together), 1.0)
+        return np.asarray(
+            (np.sqrt(np.maximum(self.size, 0.0)) + _ONE_SIDED / np.sqrt(n_slots)) ** 2
+        )
 
 
 def new_network(
@@ -183,6 +216,7 @@ def detect_together(
     settings: DetectorSettings,
     allowed: BoolArray,
     *,
+    sparse: SparseTests | None = None,
     family: BoolArray | None = None,
     random_state: int,
     n_jobs: int = 1,
@@ -191,7 +225,7 @@ def detect_together(
 ) -> tuple[ChannelNetwork, History, Evidence]:
     """Train one network on samples of normal scores and test every pair.
 
-    `allowed`, ``[cause, effect, lag - 1]``, says which links there may be at all, `family`,
+    `allowed`, ``[cause, effect, lag - 1]``, says which links the network may look at, `family`,
     ``[cause, effect]``, which pairs count in the rate of false discoveries; see `gather_evidence`.
     """
     generator = torch.Generator().manual_seed(random_state)
@@ -200,7 +234,11 @@ def detect_together(
     history = train_network(
         model, samples, settings, allowed, generator, n_jobs, on_epoch, checkpoint
     )
-    return model, history, gather_evidence(model, samples, settings, allowed, family, n_jobs)
+    return (
+        model,
+        history,
+        gather_evidence(model, samples, settings, allowed, sparse, family, n_jobs),
+    )
 
 
 def lag_weights(max_lag: int, settings: DetectorSettings) -> Tensor:
@@ -213,13 +251,16 @@ def gather_evidence(
     samples: Samples,
     settings: DetectorSettings,
     allowed: BoolArray,
+    sparse: SparseTests | None = None,
     family: BoolArray | None = None,
     n_jobs: int = 1,
 ) -> Evidence:
     """Test every pair of a network's causes and effects that is allowed at some lag.
 
-    The rate of false discoveries is that of the `family`, ``[cause, effect]``: pairs that are not
-    tested count with p = 1. Without it, it is that of the tested pairs.
+    The tests by few terms, `sparse`, may be about pairs and lags that the network does not look at;
+    without them they are done here. The rate of false discoveries is that of the `family`,
+    ``[cause, effect]``: pairs that are not tested count with p = 1. Without it, it is that of the
+    pairs that the network looks at.
     The tests need double precision: what an accelerator without it has trained is tested here.
     """
     if not has_float64(samples.past.device):
@@ -227,38 +268,69 @@ def gather_evidence(
     strength, lag_profile = contributions(model, samples.thinned(_MOST_TO_DESCRIBE).past)
     ridge = settings.ridge_for(samples.n_informed)
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
-    tested, own = np.asarray(allowed.any(axis=-1)), model.own.numpy()
-    sparse = sparse_tests(samples, allowed, own, model.sources)
+    looked_at, own = np.asarray(allowed.any(axis=-1)), model.own.numpy()
+    if sparse is None:
+        sparse = sparse_tests(samples, allowed, own, model.sources)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    # the better witness speaks: who leaves out what the other knows finds false causes
-    sparse_counts = settings.sparse_evidence & (own | (sparse.error <= removal.error))
-    sparse_alone = sparse_counts & ~own & (sparse.error <= _CLEARLY_BETTER * removal.error)
-    p_value = np.where(sparse_counts, cauchy_combination(network_p, sparse.p_value), network_p)
-    p_value = np.where(sparse_alone, sparse.p_value, p_value)
-    p_value = np.where(tested, p_value, 1.0)
-    family = tested if family is None else family
-    effect = np.where(tested, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
-    sparse_leads = sparse_alone | (sparse_counts & (sparse.p_value < network_p))
-    between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads
+    # who leaves out what the other knows finds false causes
+    believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
+    sparse_counts = settings.sparse_evidence & (own | believed)
+    both = cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
+    p_value = np.where(sparse_counts, both, network_p)
+    effect = np.where(looked_at, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
+    sparse_leads = sparse_counts & (sparse.p_value < network_p)
+    between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads & looked_at
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
-    return Evidence(
-        p_value=p_value,
-        q_value=edge_q(p_value, family, own),
-        doubt=edge_doubt(p_value, family, own),
-        effect=effect,
-        size=np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
-        strength=strength,
+    pairs: Arrays = {
+        "p_value": p_value,
+        "effect": effect,
+        "size": np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
+        "strength": strength,
         # where the sparse test is the stronger witness it names the lag, too
-        lag_profile=np.where(sparse_leads[..., None], sparse.t**2, lag_profile),
-        lag_error=np.where(allowed, lag_error, np.inf),
-        samples=samples,
-        removal=removal,
-        sparse_p=sparse.p_value,
-        sparse_t=sparse.t,
-        tested=tested,
-    )
+        "lag_profile": np.where(sparse_leads[..., None], sparse.t**2, lag_profile),
+        "lag_error": np.where(allowed, lag_error, np.inf),
+        "sparse_p": sparse.p_value,
+        "sparse_t": sparse.t,
+        "tested": looked_at,
+        "candidates": looked_at,
+    }
+    family = looked_at if family is None else family
+    for name, others in not_looked_at(sparse, believed, family, settings).items():
+        seen = looked_at if others.ndim == 2 else looked_at[..., None]
+        pairs[name] = np.where(seen, pairs[name], others)
+    return Evidence(**pairs, **rates(pairs, family, own), samples=samples, removal=removal)
+
+
+def not_looked_at(
+    sparse: SparseTests, believed: BoolArray, allowed: BoolArray, settings: DetectorSettings
+) -> Arrays:
+    """Say what is known of pairs that the network does not look at, by its name in `Evidence`.
+
+    The tests of few terms count for effects of which these are `believed`. Else they only give a
+    rank behind all pairs for which there is some evidence.
+    """
+    counts = settings.sparse_evidence & believed & sparse.tested & allowed
+    nothing = np.zeros_like(sparse.p_value)
+    return {
+        "p_value": np.where(counts, sparse.p_value, np.where(allowed, (1 + sparse.p_value) / 2, 1)),
+        "effect": nothing,
+        "size": np.where(counts, sparse.explained, 0.0),
+        "strength": np.where(counts, sparse.strength, 0.0),
+        "lag_profile": sparse.t**2,
+        "lag_error": np.full(sparse.t.shape, np.inf),
+        "sparse_p": sparse.p_value,
+        "sparse_t": sparse.t,
+        "tested": counts,
+        "candidates": nothing > 0,
+    }
+
+
+def rates(pairs: Arrays, family: BoolArray, own: BoolArray | None = None) -> Arrays:
+    """Give the rates of false discoveries; who is not tested counts as if without evidence."""
+    p_value = np.where(pairs["tested"], pairs["p_value"], 1.0)
+    return {"q_value": edge_q(p_value, family, own), "doubt": edge_doubt(p_value, family, own)}
 
 
 def contributions(model: ChannelNetwork, past: Tensor) -> tuple[FloatArray, FloatArray]:

@@ -42,7 +42,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_WORTH_A_LOOK = 0.05  # p-value of pairs that may be linked
+_WORTH_A_LOOK = 0.05  # largest p-value of pairs that may be linked
+_JOINED = 0.25  # pairs of a series that may be by chance; with 1 all series would be one graph
 _MOST_EXACT = 800  # equations up to which all orders are compared
 _ROUNDS = 20  # of moves in a large graph, at most
 _TINY = 1e-12
@@ -225,7 +226,7 @@ def forms(values: FloatArray) -> FloatArray:
 def make_present(
     values: FloatArray,
     samples: Samples,
-    tested: BoolArray,
+    likely: BoolArray,
     allowed: BoolArray,
     error: FloatArray,
     residual: NDArray[np.float32],
@@ -242,8 +243,8 @@ def make_present(
         In the units of the data; NaN is a missing value.
     samples : Samples
         Normal scores.
-    tested : array of bool ``[cause, effect]``
-        Which pairs were tested for lagged edges.
+    likely : array of bool ``[cause, effect]``
+        Which pairs may have lagged edges.
     allowed : array of bool ``[cause, effect, lag - 1]``
         Which lagged edges may be.
     error : array ``[effect]``
@@ -259,7 +260,7 @@ def make_present(
     past = samples.past.cpu().double().numpy()
     terms: list[list[Term]] = []
     for effect in range(samples.n_series):
-        causes = causes_of(tested, effect)
+        causes = causes_of(likely, effect)
         search = search_terms(samples.of(causes, [effect]), allowed[causes, effect], 0)
         chosen = [Term(causes[place], lag, form) for place, lag, form in search.terms]
         better = [Term(effect, _PREDICTED, 0)] if error[effect] < search.error else []
@@ -278,9 +279,9 @@ def make_present(
     return Present(now, observed, terms, column, samples.slot, samples.max_lag)
 
 
-def causes_of(tested: BoolArray, effect: int) -> list[int]:
-    """List the effect itself, then what it was tested for."""
-    return list(dict.fromkeys([effect, *np.flatnonzero(tested[:, effect]).tolist()]))
+def causes_of(likely: BoolArray, effect: int) -> list[int]:
+    """List the effect itself, then its likely causes."""
+    return list(dict.fromkeys([effect, *np.flatnonzero(likely[:, effect]).tolist()]))
 
 
 def _in_units(scores: FloatArray, standard: FloatArray, series: int) -> FloatArray:
@@ -313,24 +314,21 @@ def standardised(values: FloatArray) -> FloatArray:
 
 
 def _first_look(present: Present, allowed: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Test every pair given its past alone; say which may be linked, alone or given all others."""
-    n_series = present.n_series
-    p_value, partial = np.ones((n_series, n_series)), np.zeros((n_series, n_series))
-    left_of = []
+    """Test every pair given its past alone; say which may be linked, alone or given all others.
+
+    So few pairs may be by chance that they do not join all series to one graph.
+    """
+    n_samples, n_series = present.now.shape
+    left = np.zeros((N_FORMS, n_samples, n_series))
     for i in range(n_series):
         _, past = present.past_of([i])
         shown = present.observed[:, i]
-        left = np.zeros((len(past), N_FORMS))
-        left[shown] = freed(past[shown], forms(present.now[shown, i]))
-        left_of.append(left)
-    for x, y in combinations(range(n_series), 2):
-        both = present.observed[:, x] & present.observed[:, y]
-        n_terms = len(present.terms[x]) + len(present.terms[y])
-        p_value[x, y], partial[x, y] = _pair_test(left_of[x][both], left_of[y][both], n_terms)
-        p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
-    errors = np.stack([left[:, 0] for left in left_of], axis=1)
-    given_all = _given_all(errors, present.observed)
-    candidate = allowed & (np.minimum(p_value, given_all) < _WORTH_A_LOOK)
+        left[:, shown, i] = freed(past[shown], forms(present.now[shown, i])).T
+    n_terms = np.array([len(terms) for terms in present.terms])
+    p_value, partial = _pair_tests(left, present.observed, n_terms[:, None] + n_terms)
+    given_all = _given_all(left[0], present.observed)
+    chance = min(_WORTH_A_LOOK, _JOINED / max(n_series - 1, 1))
+    candidate = allowed & (np.minimum(p_value, given_all) < chance)
     np.fill_diagonal(candidate, val=False)
     return p_value, partial, candidate
 
@@ -358,7 +356,10 @@ def _tested(present: Present, x: int, y: int, parents: list[int]) -> tuple[float
     others = forms(present.now[:, parents]).reshape(len(past), -1)
     given = np.hstack([past, others])[shown]
     left = freed(given, forms(present.now[shown][:, [x, y]]).reshape(len(given), -1))
-    return _pair_test(left[:, :N_FORMS], left[:, N_FORMS:], given.shape[1])
+    both = np.moveaxis(left.reshape(len(left), 2, N_FORMS), 2, 0)
+    n_terms = np.full((2, 2), given.shape[1])
+    p_value, partial = _pair_tests(both, np.ones(both.shape[1:], dtype=bool), n_terms)
+    return float(p_value[0, 1]), float(partial[0, 1])
 
 
 def freed(given: FloatArray, columns: FloatArray) -> FloatArray:
@@ -372,28 +373,39 @@ def freed(given: FloatArray, columns: FloatArray) -> FloatArray:
 _STRAIGHT = 0.7  # prior weight of a straight link; the bent forms of either series share the rest
 
 
-def _pair_test(x: FloatArray, y: FloatArray, n_terms: int) -> tuple[float, float]:
-    """Test ``x[sample, form]`` and ``y[sample, form]`` for a link; give p and the correlation.
+def _pair_tests(
+    left: Float[np.ndarray, "form sample series"],
+    observed: Bool[np.ndarray, "sample series"],
+    n_terms: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Test all pairs of series for a link; give p-values and correlations ``[series, series]``.
 
-    The straight values of both are correlated, and the bent forms of each with the straight value
-    of the other, with White's (1980) variance: noise whose size changes together is no link.
+    What the past leaves of the straight values of both is correlated, and of the bent forms of each
+    with the straight values of the other, with White's (1980) variance: noise whose size changes
+    together is no link.
     """
     from scipy.special import stdtr
 
-    if len(x) < n_terms + 3:
-        return 1.0, 0.0
-    one = np.hstack([x, np.repeat(x[:, :1], N_FORMS - 1, axis=1)])
-    other = np.hstack([np.repeat(y[:, :1], N_FORMS, axis=1), y[:, 1:]])
-    product, size = one * other, (one**2).sum(0) * (other**2).sum(0)
-    correlation = product.sum(0) / np.sqrt(np.maximum(size, SMALLEST))
-    unequal = len(x) * (product**2).sum(0) / np.maximum(size, SMALLEST)
-    freedom = len(x) - n_terms - 2.0
-    t = np.abs(correlation) * np.sqrt(freedom / np.maximum(1.0 - correlation**2, _TINY))
-    t = t / np.sqrt(np.maximum(unequal, 1.0))
-    p_values = np.maximum(2.0 * stdtr(freedom, -t), SMALLEST)
-    bent = (1.0 - _STRAIGHT) / (2 * N_FORMS - 2)
-    weights = np.array([_STRAIGHT, *[bent] * (2 * N_FORMS - 2)])
-    return float(cauchy_combination(*p_values, weights=weights)), float(correlation[0])
+    seen, straight = observed.astype(np.float64), left[0]
+    together = seen.T @ seen
+    freedom = together - n_terms - 2.0
+    size_of_straight = seen.T @ straight**2  # [x, y]: of y where x was seen
+    p_values, correlation = [], np.zeros(together.shape)
+    for form in range(N_FORMS):
+        size = np.maximum((left[form] ** 2).T @ seen * size_of_straight, SMALLEST)
+        shared = left[form].T @ straight / np.sqrt(size)
+        unequal = together * ((left[form] ** 2).T @ straight**2) / size
+        t = np.abs(shared) * np.sqrt(np.maximum(freedom, 1.0) / np.maximum(1 - shared**2, _TINY))
+        t /= np.sqrt(np.maximum(unequal, 1.0))
+        p_values.append(np.maximum(2.0 * stdtr(np.maximum(freedom, 1.0), -t), SMALLEST))
+        correlation = shared if form == 0 else correlation
+    bent = [p for p in p_values[1:]] + [p.T for p in p_values[1:]]
+    weights = [_STRAIGHT, *[(1.0 - _STRAIGHT) / len(bent)] * len(bent)]
+    combined = cauchy_combination(p_values[0], *bent, weights=weights)
+    p_value = np.where(freedom < 1.0, 1.0, combined)
+    np.fill_diagonal(p_value, 1.0)
+    np.fill_diagonal(correlation, 0.0)
+    return p_value, correlation
 
 
 @dataclass(frozen=True, eq=False)

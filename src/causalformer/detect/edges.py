@@ -21,7 +21,7 @@ BoolArray = NDArray[np.bool_]
 _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest value
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
-_MOST_DOUBT = 0.5  # local false discovery rate of an edge, at most
+_MOST_DOUBT = 0.25  # local false discovery rate of an edge, at most: see `lagged_edges`
 _MOST_HIDDEN = 0.5  # an edge must be a direct one rather than the work of a hidden driver
 
 
@@ -115,13 +115,15 @@ class FoundEdges:
 def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -> BoolArray:
     """Ask for significance and, between two series, for more than chance and for a size.
 
-    Of many edges between series the last ones that the rate lets pass are mostly false; an edge
-    must be more likely true than not. In a long series an effect of any size is significant; an
-    edge must explain `min_effect`.
+    Of many edges between series the last ones that the rate lets pass are mostly false. So the
+    estimate of the local rate must be small. The estimate flatters whoever stands alone: it is one
+    over m p for the smallest of m p-values of noise, so it is below one half in two of five
+    families, and still below a quarter in one of five. In a long series an effect of any size is
+    significant. So an edge goes that the data show to explain less than `min_effect`.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
     likely = evidence.doubt <= _MOST_DOUBT
-    large = own | (evidence.size >= settings.min_effect)
+    large = own | (evidence.largest_size >= settings.min_effect)
     return (evidence.q_value <= alpha) & likely & large
 
 

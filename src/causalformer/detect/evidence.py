@@ -1,5 +1,7 @@
 """From single tests to edges: combining p-values and controlling the false discovery rate."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,15 +18,20 @@ def normal_p(z: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(ndtr(-z), SMALLEST))
 
 
-def cauchy_combination(*p_values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def cauchy_combination(
+    *p_values: FloatArray, weights: Sequence[float] | FloatArray | None = None
+) -> FloatArray:
     """Combine p-values that may depend on each other (Liu and Xie's Cauchy rule).
 
-    `weights` add up to one; without them all p-values count the same.
+    `weights` say how likely it is beforehand that each of them finds something; only their ratios
+    count. Without any, all are equal.
 
     Examples
     --------
     >>> cauchy_combination(np.array([0.01]), np.array([0.6])).round(3)
     array([0.02])
+    >>> cauchy_combination(np.array([0.01]), np.array([0.6]), weights=(0.8, 0.2)).round(4)
+    array([0.0125])
     """
     stacked = np.clip(np.stack(p_values), SMALLEST, _ALMOST_CERTAIN)
     # tan((1/2 - p) π) = 1 / tan(π p), which keeps its digits for small p

@@ -14,20 +14,31 @@ its own past, as long as they lower the extended information criterion (Chen and
 .. math:: n \log(RSS / n) + k (\log n + \log p)
 
 of k terms in n samples, p of them on offer; then those are dropped that later ones have made idle.
+
+Not every effect hangs on few values. Behind the chosen terms there may be a crowd of causes too
+weak to be chosen one by one. So all straight terms may have random weights of one variance beside
+the chosen ones, a mixed model as in genome-wide studies (Segura et al. 2012). The variance is the
+one that is likeliest (restricted maximum likelihood), and zero unless that is likelier by more than
+a number costs that is estimated, log n; then the terms are chosen again. A straight term that is
+tested is not part of the crowd.
+
 Each cause is tested by adding each of its four terms to those chosen from *other* series: chosen
-without it, as it may have stood in for one of them. The p-values of the terms (Student's t) are
-combined by Cauchy's rule. It may as well be that others now stand in for the cause: if its best
-term pays beside all of them, those go that it makes idle, and it is tested again. Which of them is
-the cause was decided by the first test; so the second p-value counts down to the square of the
-first. Memory is the rule, not the exception: its straight terms are tested all at once (Fisher's
-F), beside those chosen in its presence. All follows from the products of the terms, which are
+without it, as it may have stood in for one of them; and all of its straight terms at once (Fisher's
+F), as an effect may be spread over lags. The p-values (Student's t, Fisher's F) are combined by
+Cauchy's rule, weighed by how common such links are. It may as well be that others now stand in for
+the cause: if its best term pays beside all of them, those go that it makes idle, and it is tested
+again. Which of them is the cause was decided by the first test; so the second p-value counts down
+to the square of the first. Memory is the rule, not the exception: its straight terms are tested all
+at once, beside those chosen in its presence. All follows from the products of the terms, which are
 summed once, but for one number: by how much the variance of a term's weight is above what errors of
 equal size give (White 1980). Rare events that coincide once, and storms that shake all series
 together, are no evidence.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -45,9 +56,11 @@ BoolArray = NDArray[np.bool_]
 
 N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
-_MOST_CHOSEN = 25  # besides its own past
+_AT_ONE_LAG, _OVER_LAGS, _NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
+_MOST_CHOSEN = 100  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
-_MOST_TERMS = 2**23  # that effects share, in all rows
+TERMS_IN_ROWS = 2**23  # that the variance of scores is read from, at most
+_LEAST_ROWS = 2**10
 _MOST_PRODUCTS = 2**24  # that effects share
 _MOST_ROWS = 2**14  # that the variance of scores is read from
 _LEAST_SAMPLES = 20
@@ -56,13 +69,16 @@ _LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
 _SAMPLES_PER_TERM = 8
 _SOME_EVIDENCE = 0.1  # a p-value above is not worth a second look
 _WEIGHINGS = 2  # rounds
-_SPREADS = 2.0  # of chance: what a gap costs is believed beyond that
+_SPREADS = 2.0  # of chance: what gaps and unequal errors cost is believed beyond that
 _LEAST_VARIANCE = 0.05  # of samples without gaps, as a share of the mean
+_CROWDS = np.geomspace(1e-2, 1e2, 17)  # variance of a crowd, in parts of the error's
+_REFUTED = 2.58  # t that one of two hundred right models exceeds
+_ROUNDS = 3  # in which terms and crowd are chosen in turn
 _SAME = 1e-6  # share of a term's variance below which others say the same
 _TINY = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class SparseTests:
     """The tests of all pairs.
 
@@ -73,17 +89,72 @@ class SparseTests:
     explained : array ``[cause, effect]``
         Share of what the terms of other causes leave unexplained that the cause's best term
         explains.
+    strength : array ``[cause, effect]``
+        Weight of that term, in standard deviations of both.
     t : array ``[cause, effect, lag - 1]``
         Largest |t| of the terms of a lag, all other chosen terms given, also the cause's own.
-    error : array ``[effect]``
-        Mean squared error that the chosen terms let expect in new samples (Akaike's final
-        prediction error).
+    hangs_on, tested : array of bool ``[cause, effect]``
+        Whether a term of the cause was chosen, and whether the pair was tested.
+    residual : array of float32 ``[sample, effect]``
+        What the chosen terms leave unexplained, in one of `every` samples.
+    every : int
+        See `residual`.
     """
 
     p_value: FloatArray
     explained: FloatArray
+    strength: FloatArray
     t: FloatArray
-    error: FloatArray
+    hangs_on: BoolArray
+    tested: BoolArray
+    residual: NDArray[np.float32]
+    every: int = 1
+
+    @classmethod
+    def joined(
+        cls,
+        p_value: FloatArray,
+        causes: Int[np.ndarray, "place effect"],
+        parts: "Iterable[SparseTests]",
+    ) -> "SparseTests":
+        """Put the tests of groups of effects together, each for its own causes.
+
+        `p_value`, ``[cause, effect]``, is that of pairs that nobody tested.
+        """
+        each = list(parts)
+        effects = np.arange(causes.shape[1])
+        pairs = {}
+        for name in _OF_PAIRS:
+            found = np.concatenate([getattr(part, name) for part in each], axis=1)
+            pairs[name] = np.zeros((*p_value.shape, *found.shape[2:]), dtype=found.dtype)
+            if name == "p_value":
+                pairs[name][:] = p_value
+            pairs[name][causes, effects] = found
+        residual = np.concatenate([part.residual for part in each], axis=1)
+        return cls(**pairs, residual=residual, every=each[0].every)
+
+    def of(self, causes: Int[np.ndarray, "place effect"], effects: IntArray) -> "SparseTests":
+        """Take the tests of some effects, each for its own causes."""
+        pairs = {name: getattr(self, name)[causes, effects] for name in _OF_PAIRS}
+        return SparseTests(**pairs, residual=self.residual[:, effects], every=self.every)
+
+    def refuted(self, residual: NDArray[np.float32], observed: FloatArray) -> BoolArray:
+        """Say of which effects more is known than the terms know, ``[effect]``.
+
+        If the terms are all that an effect hangs on, what they leave has nothing to do with any
+        other prediction of it: the test of one forecast encompassing another (Chong and Hendry
+        1986), for errors of unequal size. The other prediction, whose `residual` in all samples is
+        given, must not have learned from the slots that it predicts; `observed` is one where the
+        effect was.
+        """
+        left, other = self.residual, residual[:: self.every]
+        product = np.where(observed[:: self.every] > 0, left * (left - other), 0.0)
+        product = product.astype(np.float64)
+        spread = np.sqrt(np.maximum((product**2).sum(axis=0), _TINY))
+        return np.asarray(product.sum(axis=0) / spread > _REFUTED)
+
+
+_OF_PAIRS = ("p_value", "explained", "strength", "t", "hangs_on", "tested")
 
 
 def sparse_tests(
@@ -118,27 +189,18 @@ def sparse_tests(
            [False, False]])
     """
     n_causes, n_effects, max_lag = allowed.shape
-    p_value, explained = np.ones((n_causes, n_effects)), np.zeros((n_causes, n_effects))
-    t, error = np.zeros((n_causes, n_effects, max_lag)), np.zeros(n_effects)
+    found = np.tile(TestOfCause(), (n_causes, n_effects, 1))
+    t = np.zeros((n_causes, n_effects, max_lag))
+    hangs_on, tested = np.zeros((n_causes, n_effects), dtype=bool), np.asarray(allowed.any(axis=-1))
+    residual, every = [], 1
     for i, search in enumerate(_searches(samples, allowed, own, sources)):
-        for cause in np.flatnonzero(allowed[:, i].any(axis=-1)).tolist():
-            p_value[cause, i], explained[cause, i] = search.test(cause)
-        t[:, i], error[i] = search.t_by_lag(), search.error
-    return SparseTests(p_value, explained, t, error)
-
-
-def causes_that_matter(
-    samples: Samples, allowed: BoolArray, pool: Int[Tensor, "effect place"]
-) -> Iterator[list[int]]:
-    """Name the series of its pool that each effect hangs on, in the order of their choice.
-
-    The first of a pool is the effect itself; `allowed`, ``[place, effect]``, says which may be.
-    """
-    usable = np.repeat(allowed[..., None], samples.max_lag, axis=2)
-    own = np.zeros_like(allowed)
-    own[0] = True
-    for series, search in zip(pool, _searches(samples, usable, own, pool), strict=True):
-        yield list(dict.fromkeys(series[search.values // samples.max_lag].tolist()))
+        for cause in np.flatnonzero(tested[:, i]).tolist():
+            found[cause, i] = search.test(cause)
+        t[:, i], hangs_on[:, i], every = search.t_by_lag(), search.hangs_on, search.every
+        residual.append(search.residual.astype(np.float32))
+    p_value, explained, strength = np.moveaxis(found, -1, 0)
+    left = np.stack(residual, axis=1)
+    return SparseTests(p_value, explained, strength, t, hangs_on, tested, left, every)
 
 
 def _searches(
@@ -148,35 +210,31 @@ def _searches(
     sources: Int[Tensor, "effect cause"] | None,
 ) -> Iterator["Search"]:
     """Search the terms of every effect."""
-    n_causes, n_effects, max_lag = allowed.shape
+    n_effects = allowed.shape[1]
     itself = own.argmax(axis=0).tolist()
-    shared = samples.complete and (sources is None or _worth_sharing(samples, *sources.shape))
-    if sources is None:
-        sources = torch.arange(n_causes).expand(n_effects, -1)
-    series = sources.cpu().numpy()
-    if not shared:
+    if samples.complete and (sources is None or _worth_sharing(samples, *sources.shape)):
+        whole = _terms(samples, _shared_rows(samples))
         for i in range(n_effects):
-            yield search_terms(samples.of(series[i].tolist(), [i]), allowed[:, i], itself[i])
+            terms = whole if sources is None else whole.of(sources[i].tolist(), samples.max_lag)
+            yield Search(terms, i, allowed[:, i], itself[i])
         return
-    products, rows = _summed(samples)
-    per_cause = max_lag * _N_FORMS
-    n_terms = samples.n_series * per_cause
     for i in range(n_effects):
-        terms = 1 + (series[i][:, None] * per_cause + np.arange(per_cause)).ravel()
-        columns = np.concatenate([[0], terms, [1 + n_terms + i]])
-        of_effect = products[np.ix_(columns, columns)]
-        yield Search(of_effect, rows, len(samples), allowed[:, i], itself[i], columns=columns)
+        causes = range(samples.n_series) if sources is None else sources[i].tolist()
+        yield search_terms(samples.of(causes, [i]), allowed[:, i], itself[i])
 
 
 def _worth_sharing(samples: Samples, n_effects: int, n_causes: int) -> bool:
     """Say whether to multiply the terms of all series once, in place of those of each effect.
 
-    That must be clearly less work, and neither terms nor products may take much memory.
+    That must be clearly less work, and the products may not take much memory.
     """
     less = samples.n_series**2 <= n_causes**2 * min(n_effects, _MOST_SHARED)
-    n_rows = min(len(samples), _MOST_ROWS)
-    few = n_rows * samples.past[0].numel() * _N_FORMS <= _MOST_TERMS
-    return less and few and n_shared_products(samples.n_series, samples.max_lag) > 0
+    return less and n_shared_products(samples.n_series, samples.max_lag) > 0
+
+
+def _shared_rows(samples: Samples) -> int:
+    """Give the number of rows of terms that effects may share."""
+    return min(_MOST_ROWS, max(_LEAST_ROWS, TERMS_IN_ROWS // (samples.past[0].numel() * _N_FORMS)))
 
 
 def n_shared_products(n_series: int, max_lag: int) -> int:
@@ -198,21 +256,14 @@ def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
     others. They are weighed accordingly, and the search is done again.
     """
     n_counted = int((samples.observed > 0).sum())
-
-    def searched() -> Search:
-        products, rows = _summed(samples)
-        if not samples.complete:
-            weight = samples.thinned(_MOST_ROWS).observed.cpu().double().numpy()
-            rows = rows[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
-        caution = 1.0 if samples.complete else _CAUTION_WITH_GAPS
-        return Search(products, rows, n_counted, allowed, own, caution)
-
-    search = searched()
+    caution = 1.0 if samples.complete else _CAUTION_WITH_GAPS
+    search = Search(_terms(samples), 0, allowed, own, caution)
     for _ in range(0 if samples.complete or n_counted < _LEAST_SAMPLES else _WEIGHINGS):
         samples = replace(samples, observed=_weighed(samples, search))
-        search = searched()
-    if not samples.complete and n_counted:
-        search.judge(_columns(samples)[samples.observed[:, 0].cpu().numpy() > 0])
+        search = Search(_terms(samples), 0, allowed, own, caution)
+    if not samples.complete:
+        some = samples.thinned(_MOST_ROWS)
+        search.judge(_columns(some), some.observed[:, 0].cpu().numpy() > 0)
     return search
 
 
@@ -239,13 +290,90 @@ def _weighed(samples: Samples, search: "Search") -> Float[Tensor, "sample one"]:
     return torch.from_numpy(weight)[:, None].to(samples.observed)
 
 
-def _summed(
-    samples: Samples,
-) -> tuple[Float[np.ndarray, "column column"], Float[np.ndarray, "sample column"]]:
-    """Sum the products of ``1, term, ..., term, effect, ...``; a term is (cause, lag, form).
+class _Crowd(NamedTuple):
+    """The straight terms turned to directions in which they are uncorrelated."""
 
-    Also give these columns themselves, of no more than `_MOST_ROWS` samples.
+    power: FloatArray  # direction: variance along it
+    direction: FloatArray  # straight term, direction
+    turned: FloatArray  # direction, term: covariance
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Standardised terms ``(cause, lag, form)`` of some causes, and effects beside them.
+
+    Attributes
+    ----------
+    between : array ``[term, term]``
+        Correlations.
+    shared : array ``[term, effect]``
+        Correlations with the effects.
+    variance : array ``[effect]``
+        Of the effects.
+    rows : array ``[sample, column]``
+        ``1, term, ..., term, effect, ...``, of some samples only if there are many.
+    columns, mean, scale : array ``[term or effect]``
+        Where terms and effects are among the columns, and what standardises them.
+    n_samples : int
+        Samples that count.
+    every : int
+        Of how many samples one is among the rows.
     """
+
+    between: FloatArray
+    shared: FloatArray
+    variance: FloatArray
+    rows: FloatArray
+    columns: IntArray
+    mean: FloatArray
+    scale: FloatArray
+    n_samples: int
+    every: int
+
+    def of(self, causes: list[int], max_lag: int) -> "Terms":
+        """Keep the terms of some causes."""
+        per_cause = max_lag * _N_FORMS
+        at = (np.array(causes)[:, None] * per_cause + np.arange(per_cause)).ravel()
+        both = np.append(at, np.arange(len(self.between), len(self.columns)))
+        return replace(
+            self,
+            between=self.between[np.ix_(at, at)],
+            shared=self.shared[at],
+            columns=self.columns[both],
+            mean=self.mean[both],
+            scale=self.scale[both],
+        )
+
+    @cached_property
+    def crowd(self) -> _Crowd:
+        """All straight terms, in uncorrelated directions."""
+        among = self.between[::_N_FORMS, ::_N_FORMS]
+        power, direction = np.linalg.eigh(among)
+        counts = power > _SAME * len(power)
+        direction = direction[:, counts]
+        return _Crowd(power[counts], direction, direction.T @ self.between[::_N_FORMS])
+
+    def turned(self, rows: FloatArray) -> FloatArray:
+        """Turn the straight terms in rows to the uncorrelated directions."""
+        return self._turned if rows is self.rows else self._turn(rows)
+
+    @cached_property
+    def _turned(self) -> FloatArray:
+        return self._turn(self.rows)
+
+    def _turn(self, rows: FloatArray) -> FloatArray:
+        straight = self.taken(rows, np.arange(0, len(self.between), _N_FORMS))
+        return np.asarray(straight @ self.crowd.direction)
+
+    def taken(self, rows: FloatArray, at: IntArray) -> FloatArray:
+        """Take terms or effects out of rows, standardised."""
+        return np.asarray(
+            (rows[:, self.columns[at]] - rows[:, :1] * self.mean[at]) * self.scale[at]
+        )
+
+
+def _terms(samples: Samples, most_rows: int = _MOST_ROWS) -> Terms:
+    """Sum the products of all terms and effects, and standardise them."""
     n_effects, n_terms = samples.now.shape[1], samples.past[0].numel() * _N_FORMS
     products = np.zeros((1 + n_terms + n_effects, 1 + n_terms + n_effects))
     for some in scratch.parts(len(samples), n_terms):
@@ -254,8 +382,32 @@ def _summed(
             products += columns.T @ columns
         else:  # then there is one effect
             products += (columns * samples.observed[some].cpu().double().numpy()).T @ columns
-    at_once = len(columns) == len(samples) <= _MOST_ROWS
-    return products, columns if at_once else _columns(samples.thinned(_MOST_ROWS))
+    at_once = len(columns) == len(samples) <= most_rows
+    rows = columns if at_once else _columns(samples.thinned(most_rows))
+    if not samples.complete:
+        weight = samples.thinned(most_rows).observed.cpu().double().numpy()
+        rows = rows[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
+    total = max(float(products[0, 0]), _TINY)
+    mean = products[0, 1:] / total
+    covariance = products[1:, 1:]
+    covariance /= total
+    covariance -= np.outer(mean, mean)
+    variance = np.diag(covariance).copy()
+    varies = variance > _SAME**2 * np.maximum(mean**2, _SAME)
+    scale = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+    covariance *= scale
+    covariance *= scale[:, None]
+    return Terms(
+        between=covariance[:n_terms, :n_terms],
+        shared=covariance[:n_terms, n_terms:],
+        variance=np.maximum(variance[n_terms:], 0.0),
+        rows=rows,
+        columns=np.arange(1, len(products)),
+        mean=mean,
+        scale=scale,
+        n_samples=int((samples.observed[:, 0] > 0).sum()),
+        every=-(-len(samples) // most_rows),
+    )
 
 
 def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "sample column"]:
@@ -285,72 +437,232 @@ def basis_terms(values: FloatArray) -> FloatArray:
     return np.stack(forms, axis=-1)
 
 
+class _Beside:
+    """What every term says of an effect beside chosen ones; grows with every choice.
+
+    Attributes
+    ----------
+    variance, shared : array ``[term]``
+        What they leave of every term, and its product with what they leave of the effect.
+    left : float
+        What they leave of the effect.
+    """
+
+    def __init__(
+        self, terms: Terms, shared: FloatArray, crowd: "_KnownCrowd", chosen: IntArray, room: int
+    ) -> None:
+        self._between, self._crowd = terms.between, crowd
+        self._n_known = len(crowd.of_terms)
+        self._known = np.empty((self._n_known + len(chosen) + room, len(shared)))
+        self._known[: self._n_known] = crowd.of_terms
+        self.variance = np.diag(self._between) - (crowd.of_terms**2).sum(axis=0)
+        self.shared = shared - crowd.of_effect @ crowd.of_terms
+        self.left = 1.0 - float(crowd.of_effect @ crowd.of_effect)
+        for term in chosen.tolist():
+            self.add(term)
+
+    @property
+    def known(self) -> FloatArray:
+        """Directions that the crowd and the chosen terms take, ``[direction, term]``."""
+        return self._known[: self._n_known]
+
+    def add(self, term: int) -> None:
+        """Choose a term."""
+        known, pivot = self.known, np.sqrt(max(self.variance[term], 0.0) + _SAME)
+        row = (self._between[term] - known[:, term] @ known) / pivot
+        weight = self.shared[term] / pivot
+        self._known[self._n_known] = row
+        self._n_known += 1
+        self.variance = self.variance - row**2
+        self.shared = self.shared - weight * row
+        self.left = max(self.left - weight**2, _TINY)
+
+    def shares(self) -> FloatArray:
+        """Give the share that every term explains of what the chosen ones leave."""
+        says_more = self.variance > _SAME
+        variance = np.where(says_more, self.variance, 1.0)
+        share = self._crowd.share(self.shared, variance, self.left)
+        return np.asarray(np.where(says_more, share, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _KnownCrowd:
+    """A crowd with weights of a variance, as directions that are known in part."""
+
+    amount: float  # variance of a weight times the samples
+    size: FloatArray  # term: the same, zero if it is not of the crowd
+    of_terms: FloatArray  # direction, term
+    of_effect: FloatArray  # direction
+    known: FloatArray  # direction: share of it that is known, root
+
+    def share(
+        self, shared: FloatArray, variance: FloatArray, left: FloatArray | float
+    ) -> FloatArray:
+        """Give the share of the rest that terms explain which are not themselves of the crowd."""
+        free = np.maximum(1.0 - self.size * variance, _SAME)
+        rest = left + self.size * shared**2 / free
+        return np.asarray(np.minimum(shared**2 / (variance * free) / rest, 1.0))
+
+    def at(self, terms: IntArray) -> "_KnownCrowd":
+        return replace(self, size=self.size[terms], of_terms=self.of_terms[:, terms])
+
+
+class TestOfCause(NamedTuple):
+    """What a search says of a cause: its p-value, and of its best term what `SparseTests` say."""
+
+    p_value: float = 1.0
+    explained: float = 0.0
+    strength: float = 0.0
+
+
 class Search:
     """The terms that one effect hangs on, and tests against them."""
 
     def __init__(
-        self,
-        products: Float[np.ndarray, "column column"],
-        rows: Float[np.ndarray, "sample column"],
-        n_samples: int,
-        allowed: BoolArray,
-        own: int,
-        caution: float = 1.0,
-        columns: IntArray | None = None,
+        self, terms: Terms, effect: int, allowed: BoolArray, own: int, caution: float = 1.0
     ) -> None:
-        self._caution = caution
-        self._columns = np.arange(len(products)) if columns is None else columns  # in the rows
-        self._n = float(n_samples)
-        total = max(float(products[0, 0]), _TINY)
-        mean = products[0] / total
-        covariance = products / total - np.outer(mean, mean)
-        variance = np.diag(covariance)
-        varies = variance > _SAME**2 * np.maximum(mean**2, _SAME)
-        scale = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-        correlation = covariance * np.outer(scale, scale)
-        self._all = correlation[1:-1, 1:]  # of terms with terms and the effect
-        self._between, self._shared = self._all[:, :-1], self._all[:, -1]
-        self._variance = float(max(variance[-1], 0.0))
-        self._wrong: float | None = None
-        self._rows, self._mean, self._scale = rows, mean, scale
+        self._terms, self._caution, self._n = terms, caution, float(terms.n_samples)
+        self._shared, self._variance = terms.shared[:, effect], float(terms.variance[effect])
+        n_terms = len(self._shared)
+        self._effect = n_terms + effect  # its place behind the terms
+        self._judged: tuple[FloatArray, float] | None = None
         n_causes, self._max_lag = allowed.shape
         self._cause = np.repeat(np.arange(n_causes), self._max_lag * _N_FORMS)
-        self._usable = np.repeat(allowed.ravel(), _N_FORMS) & varies[1:-1]
-        form = np.arange(len(self._cause)) % _N_FORMS
-        self._value, self._tested = np.arange(len(self._cause)) // _N_FORMS, form < N_TESTED
+        self._usable = np.repeat(allowed.ravel(), _N_FORMS) & (terms.scale[:n_terms] > 0)
+        form = np.arange(n_terms) % _N_FORMS
+        self._value, self._tested = np.arange(n_terms) // _N_FORMS, form < N_TESTED
         self._own, self._first = own, (self._cause == own) & (form == 0)
         n_tested = max(int(self._tested.sum()), 1)
         self._price = float(np.log(max(self._n, 2.0)) + np.log(n_tested))
+        self._crowd = self._known_crowd(0.0)
         self._chosen = self._choose(self._usable)
-        self._rest = self._shares_beside(self._chosen)
+        self._look_for_a_crowd()
+        self._beside = self._beside_chosen(self._chosen)
+        self._rest = self._beside.shares()
 
-    def test(self, cause: int) -> tuple[float, float]:
-        """Give the p-value of a cause, and the share that its best term explains."""
+    def _look_for_a_crowd(self) -> None:
+        """Let straight terms have random weights if that pays; then choose the terms again."""
+        for _ in range(_ROUNDS):
+            crowd = self._likeliest_crowd()
+            if crowd == self._crowd.amount:
+                return
+            self._crowd = self._known_crowd(crowd)
+            self._chosen = self._choose(self._usable)
+
+    def _known_crowd(self, amount: float) -> _KnownCrowd:
+        n_terms = len(self._shared)
+        if amount == 0:
+            nothing = np.empty((0, n_terms))
+            return _KnownCrowd(0.0, np.zeros(n_terms), nothing, nothing[:, 0], nothing[:, 0])
+        power, direction, turned = self._terms.crowd
+        known = np.sqrt(amount / (1.0 + amount * power))
+        straight = np.arange(n_terms) % _N_FORMS == 0
+        of_effect = known * (direction.T @ self._shared[straight])
+        return _KnownCrowd(amount, amount * straight, known[:, None] * turned, of_effect, known)
+
+    def _likeliest_crowd(self) -> float:
+        """Give the variance of the straight terms' weights beside the chosen terms, times samples.
+
+        It is zero unless it is likelier by more than the price of a number that is to be estimated.
+        """
+        power, direction, turned = self._terms.crowd
+        chosen, freedom = self._chosen, self._n - len(self._chosen) - 1
+        if freedom < 1 or not len(power):
+            return 0.0
+        of_terms = turned[:, chosen]
+        of_effect = direction.T @ self._shared[::_N_FORMS]
+        gram, shared = self._gram(chosen, crowd=False), self._shared[chosen]
+
+        def doubt(size: float) -> float:
+            known = size / (1.0 + size * power)
+            inner = gram - (of_terms.T * known) @ of_terms
+            outer = shared - of_terms.T @ (known * of_effect)
+            left = float(1.0 - known @ of_effect**2 - outer @ np.linalg.solve(inner, outer))
+            spread = float(np.log1p(size * power).sum()) + np.linalg.slogdet(inner)[1]
+            return float(freedom * np.log(max(left, _TINY)) + spread)
+
+        sizes = _CROWDS * self._n / len(direction)
+        doubts = [doubt(size) for size in sizes]
+        best = int(np.argmin(doubts))
+        return float(sizes[best]) if doubts[best] + np.log(self._n) < doubt(0.0) else 0.0
+
+    def test(self, cause: int) -> TestOfCause:
+        """Test what a cause adds to the terms of other series."""
         if cause == self._own:
             return self._test_memory()
-        if not (self._cause[self._chosen] == cause).any():
-            return self._added(cause, self._chosen, self._rest)
+        if not self.hangs_on[cause]:
+            return self._added(cause, self._chosen, self._beside)
         others = self._choose(self._usable & (self._cause != cause))
-        rest = self._shares_beside(others)
-        p_value, explained = self._added(cause, others, rest)
-        left = self._without_stand_ins(cause, others, rest)
+        beside = self._beside_chosen(others)
+        found = self._added(cause, others, beside)
+        left = self._without_stand_ins(cause, others, beside.shares())
         if len(left) == len(others):
-            return p_value, explained
-        alone, explained = self._added(cause, left, self._shares_beside(left))
-        return max(alone, p_value**2), explained
+            return found
+        alone = self._added(cause, left, self._beside_chosen(left))
+        return alone._replace(p_value=max(alone.p_value, found.p_value**2))
 
-    def _added(self, cause: int, others: IntArray, rest: FloatArray) -> tuple[float, float]:
-        """Test what a cause adds to others; `rest` is what every term explains beside them."""
+    @property
+    def hangs_on(self) -> BoolArray:
+        """Which causes have a chosen term."""
+        n_causes = len(self._cause) // (self._max_lag * _N_FORMS)
+        return np.isin(np.arange(n_causes), self._cause[self._chosen])
+
+    def _added(self, cause: int, others: IntArray, beside: _Beside) -> TestOfCause:
+        """Test what a cause adds to others."""
+        rest = self._rest if beside is self._beside else beside.shares()
         terms = np.flatnonzero(self._tests(cause) & (rest > 0))
         freedom = self._n - len(others) - 2
         if not len(terms) or freedom < 1:
-            return 1.0, 0.0
-        t = _t(rest[terms], freedom)
-        p_value = float(cauchy_combination(*_p_value(t, freedom)))
+            return TestOfCause()
+        share = rest[terms]
+        p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
         if p_value < _SOME_EVIDENCE:
-            t = t / self._unequal(terms, others) ** (self._caution / 2)
-            p_value = float(cauchy_combination(*_p_value(t, freedom)))
-        return p_value, float(rest[terms].max())
+            unequal = self._unequal(terms, others, beside) ** self._caution
+            p_value = self._combined(terms, share, freedom, beside, unequal)
+        best = terms[share.argmax()]
+        strength = abs(float(beside.shared[best])) / float(beside.variance[best])
+        return TestOfCause(p_value, float(rest[best]), strength)
+
+    def _combined(
+        self,
+        terms: IntArray,
+        share: FloatArray,
+        freedom: float,
+        beside: _Beside,
+        unequal: FloatArray,
+    ) -> float:
+        """Combine the p-values of terms, and that of all straight ones at once.
+
+        `share` is what each of them explains, `unequal` how much less it counts; see `_unequal`.
+        """
+        straight = terms % _N_FORMS == 0
+        p_values = _p_value(_t(share, freedom) / np.sqrt(unequal), freedom)
+        weights = np.where(
+            straight,
+            _AT_ONE_LAG / max(int(straight.sum()), 1),
+            _NOT_STRAIGHT / max(int((~straight).sum()), 1),
+        )
+        if straight.any():
+            less = float(np.average(unequal[straight], weights=share[straight]))
+            at_once = self._p_value_at_once(terms[straight], freedom, beside, less)
+            p_values, weights = np.append(p_values, at_once), np.append(weights, _OVER_LAGS)
+        return float(cauchy_combination(*p_values, weights=weights))
+
+    def _p_value_at_once(
+        self, terms: IntArray, freedom: float, beside: _Beside, unequal: float
+    ) -> float:
+        """Test straight terms of a cause all at once (Fisher's F)."""
+        from scipy.special import fdtrc
+
+        known, shared = beside.known[:, terms], beside.shared[terms]
+        gram = self._terms.between[np.ix_(terms, terms)] - known.T @ known
+        gram += _SAME * np.eye(len(terms))
+        alone = gram - self._crowd.size[terms] * gram @ gram  # without these in the crowd
+        gained = max(float(shared @ np.linalg.solve(alone, shared)), 0.0)
+        left = max(beside.left - float(shared @ np.linalg.solve(gram, shared)), _TINY)
+        freedom = max(freedom + 1 - len(terms), 1.0)
+        ratio = gained / left * freedom / len(terms) / unequal
+        return max(float(fdtrc(len(terms), freedom, ratio)), SMALLEST)
 
     def _tests(self, cause: int) -> BoolArray:
         """Say by which terms a cause is tested."""
@@ -365,7 +677,7 @@ class Search:
         kept[best] = True
         return self._without_idle(np.append(others, best), kept)[:-1]
 
-    def _test_memory(self) -> tuple[float, float]:
+    def _test_memory(self) -> TestOfCause:
         """Test the effect's own past as `test` does others': all straight terms at once.
 
         Terms chosen without it would stand in for it; so it is tested beside those chosen with it.
@@ -377,11 +689,12 @@ class Search:
         together = np.append(others, terms)
         freedom = self._n - len(together) - 1
         if not len(terms) or freedom < 1:
-            return 1.0, 0.0
+            return TestOfCause()
         before, after = self._left(others), self._left(together)
         ratio = max(before / after - 1.0, 0.0)
-        p_value = float(fdtrc(len(terms), freedom, ratio * freedom / len(terms)))
-        return max(p_value, SMALLEST), max(1.0 - after / before, 0.0)
+        p_value = max(float(fdtrc(len(terms), freedom, ratio * freedom / len(terms))), SMALLEST)
+        explained = max(1.0 - after / before, 0.0)
+        return TestOfCause(p_value, explained, float(np.sqrt(explained)))
 
     def t_by_lag(self) -> FloatArray:
         """Give the largest |t| of every lag ``[cause, lag - 1]``, all other chosen terms given."""
@@ -402,45 +715,62 @@ class Search:
         return np.array(list(dict.fromkeys(self._value[self._chosen].tolist())), dtype=np.int64)
 
     def errors(self, rows: Float[np.ndarray, "sample column"]) -> FloatArray:
-        """Give how far the chosen terms' prediction is off in every row."""
-        wrong = self._beside(rows, np.array([len(self._mean) - 2]), self._chosen)[:, 0]
+        """Give how far the prediction by the chosen terms, and the crowd, is off in every row."""
+        wrong = self._freed(rows, np.arange(0), self._chosen)[:, 0]
         return np.asarray(wrong * np.sqrt(self._variance))
 
     @property
     def residual(self) -> FloatArray:
-        """How far the chosen terms' prediction is off in every row that the search was given."""
-        return self.errors(self._rows)
+        """How far the prediction is off, in one of `every` samples."""
+        return self.errors(self._terms.rows) if self._judged is None else self._judged[0]
+
+    @property
+    def every(self) -> int:
+        """See `residual`."""
+        return self._terms.every
 
     @property
     def criterion(self) -> float:
         """The extended information criterion of the chosen terms; small is good."""
-        return self._n * float(np.log(self._left(self._chosen))) + len(self._chosen) * self._price
+        amount, n_numbers = self._crowd.amount, len(self._chosen) + (self._crowd.amount > 0)
+        spread = float(np.log1p(amount * self._terms.crowd.power).sum()) if amount else 0.0
+        return self._n * float(np.log(self._left(self._chosen))) + spread + n_numbers * self._price
 
     @property
     def error(self) -> float:
-        """Mean squared error that the chosen terms let expect in new samples."""
-        n, k = self._n, len(self._chosen) + 1
-        wrong = self._variance * self._left(self._chosen) if self._wrong is None else self._wrong
-        return wrong * (n + k) / max(n - k, 1.0)
+        """Mean squared error that the chosen terms, and the crowd, let expect in new samples."""
+        amount, n = self._crowd.amount, self._n
+        k, left = len(self._chosen) + 1.0, self._left(self._chosen)
+        if amount:
+            power = self._terms.crowd.power
+            weights = np.linalg.solve(self._gram(self._chosen), self._both(self._chosen))
+            along = self._crowd.of_effect - self._crowd.of_terms[:, self._chosen] @ weights
+            left -= float(along**2 @ (1.0 / (1.0 + amount * power)))
+            k += float((amount * power / (1.0 + amount * power)).sum())
+        wrong = self._variance * left if self._judged is None else self._judged[1]
+        return float(wrong * (n + k) / max(n - k, 1.0))
 
-    def judge(self, rows: Float[np.ndarray, "sample column"]) -> None:
-        """Let the error be that of rows that all count the same."""
-        self._wrong = float((self.errors(rows) ** 2).mean())
+    def judge(self, rows: Float[np.ndarray, "sample column"], observed: BoolArray) -> None:
+        """Let the errors be those of rows, of which all that are observed count the same."""
+        wrong = self.errors(rows)
+        self._judged = wrong, float((wrong[observed] ** 2).mean()) if observed.any() else 0.0
 
     def _choose(self, usable: BoolArray) -> IntArray:
         """Add terms to the effect's own past, one by one, while they pay; then drop idle ones."""
         most = min(_MOST_CHOSEN, int(self._n) // _SAMPLES_PER_TERM)
         chosen = np.flatnonzero(self._first & usable)[:most]
         kept = np.isin(np.arange(len(usable)), chosen)
+        beside = self._beside_chosen(chosen, most)
+        matters = np.isin(self._value, self._value[chosen])
         while len(chosen) < kept.sum() + most:
-            matters = np.isin(self._value, self._value[chosen])
-            open_to_choice = usable & (self._tested | matters)
-            share = np.where(open_to_choice, self._shares_beside(chosen), 0.0)
+            share = np.where(usable & (self._tested | matters), beside.shares(), 0.0)
             share[chosen] = 0.0
             best = int(share.argmax())
             if not self._pays(share[best]):
                 break
             chosen = np.append(chosen, best)
+            matters |= self._value == self._value[best]
+            beside.add(best)
         return self._without_idle(chosen, kept)
 
     def _without_idle(self, chosen: IntArray, kept: BoolArray) -> IntArray:
@@ -460,56 +790,64 @@ class Search:
     def _shares_among(self, chosen: IntArray) -> FloatArray:
         """Give the share that every chosen term explains of what the other ones leave."""
         inverse = np.linalg.inv(self._gram(chosen))
-        weights = inverse @ self._shared[chosen]
-        left = self._left(chosen)
-        lost = weights**2 / np.diag(inverse)
-        return np.asarray(lost / (lost + left))
+        weights, variance = inverse @ self._both(chosen), 1.0 / np.diag(inverse)
+        left = self._left(chosen) + weights**2 * variance
+        return self._crowd.at(chosen).share(weights * variance, variance, left)
 
-    def _shares_beside(self, chosen: IntArray) -> FloatArray:
-        """Give the share that every term explains of what the chosen ones leave."""
-        with_terms, with_effect = self._between[chosen], self._shared[chosen]
-        solved = np.linalg.solve(self._gram(chosen), np.column_stack([with_terms, with_effect]))
-        variance = np.diag(self._between) - (with_terms * solved[:, :-1]).sum(axis=0)
-        shared = self._shared - with_terms.T @ solved[:, -1]
-        says_more = variance > _SAME
-        share = shared**2 / np.where(says_more, variance, 1.0) / self._left(chosen)
-        return np.asarray(np.where(says_more, np.minimum(share, 1.0), 0.0))
+    def _beside_chosen(self, chosen: IntArray, room: int = 0) -> _Beside:
+        """Give what every term says beside the chosen ones."""
+        return _Beside(self._terms, self._shared, self._crowd, chosen, room)
 
-    def _unequal(self, terms: IntArray, chosen: IntArray) -> FloatArray:
+    def _unequal(self, terms: IntArray, chosen: IntArray, beside: _Beside) -> FloatArray:
         """Give by how much unequal errors raise the variance of each term's weight, at least one.
 
-        White's estimate, each error raised by what the term took from it (HC3).
+        White's estimate, each error raised by what the term took from it (HC3). Equal normal errors
+        raise it, too, by chance, the more the fewer samples a term hangs on; it counts if it is
+        beyond two standard deviations of that.
         """
-        freed = self._beside(self._rows, np.append(terms, len(self._mean) - 2), chosen)
+        freed = self._freed(self._terms.rows, terms, chosen)
         term, wrong = freed[:, :-1], freed[:, -1:]
         pull = term**2 / np.maximum((term**2).sum(axis=0), _TINY)
-        wrong = wrong - term * (term * wrong).sum(axis=0) / np.maximum((term**2).sum(axis=0), _TINY)
+        wrong = wrong - term * (beside.shared[terms] / np.maximum(beside.variance[terms], _TINY))
         robust = (pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2).sum(axis=0)
-        return np.asarray(np.maximum(robust / np.maximum((wrong**2).mean(axis=0), _TINY), 1.0))
+        raised = robust / np.maximum((wrong**2).mean(axis=0), _TINY)
+        chance = np.sqrt(2.0 * ((pull - 1.0 / len(pull)) ** 2).sum(axis=0))
+        return np.asarray(np.where(raised > 1.0 + _SPREADS * chance, raised, 1.0))
 
-    def _beside(
-        self, rows: Float[np.ndarray, "sample column"], columns: IntArray, chosen: IntArray
+    def _freed(
+        self, rows: Float[np.ndarray, "sample column"], terms: IntArray, chosen: IntArray
     ) -> Float[np.ndarray, "sample column"]:
-        """Free standardised columns from the chosen terms; the last column is the effect."""
-        both = self._all[np.ix_(chosen, columns)]
-        weights = np.linalg.solve(self._gram(chosen), both)
-        return np.asarray(self._taken(rows, 1 + columns) - self._taken(rows, 1 + chosen) @ weights)
-
-    def _taken(
-        self, rows: Float[np.ndarray, "sample column"], at: IntArray
-    ) -> Float[np.ndarray, "sample column"]:
-        """Take columns and standardise them."""
-        return np.asarray(
-            (rows[:, self._columns[at]] - rows[:, :1] * self._mean[at]) * self._scale[at]
-        )
+        """Free standardised terms, and the effect behind them, from the crowd and chosen terms."""
+        taken, crowd = self._terms.taken, self._crowd
+        freed, others = taken(rows, np.append(terms, self._effect)), taken(rows, chosen)
+        between = self._terms.between[np.ix_(chosen, terms)]
+        both = np.column_stack([between, self._shared[chosen]])
+        if len(crowd.known):
+            turned = self._terms.turned(rows) * crowd.known
+            known = np.column_stack([crowd.of_terms[:, terms], crowd.of_effect])
+            freed, others = freed - turned @ known, others - turned @ crowd.of_terms[:, chosen]
+            both = both - crowd.of_terms[:, chosen].T @ known
+        return np.asarray(freed - others @ np.linalg.solve(self._gram(chosen), both))
 
     def _left(self, chosen: IntArray) -> float:
         """Give the share of the effect's variance that the chosen terms leave."""
-        shared = self._shared[chosen]
-        return max(1.0 - float(shared @ np.linalg.solve(self._gram(chosen), shared)), _TINY)
+        of_effect, shared = self._crowd.of_effect, self._both(chosen)
+        explained = float(shared @ np.linalg.solve(self._gram(chosen), shared))
+        return max(1.0 - float(of_effect @ of_effect) - explained, _TINY)
 
-    def _gram(self, chosen: IntArray) -> FloatArray:
-        return np.asarray(self._between[np.ix_(chosen, chosen)] + _SAME * np.eye(len(chosen)))
+    def _both(self, terms: IntArray) -> FloatArray:
+        """Give the products of terms with the effect, beside the crowd."""
+        return np.asarray(
+            self._shared[terms] - self._crowd.of_effect @ self._crowd.of_terms[:, terms]
+        )
+
+    def _gram(self, chosen: IntArray, *, crowd: bool = True) -> FloatArray:
+        """Give the products of terms with each other, beside the crowd unless told otherwise."""
+        gram = self._terms.between[np.ix_(chosen, chosen)] + _SAME * np.eye(len(chosen))
+        if crowd:
+            known = self._crowd.of_terms[:, chosen]
+            gram -= known.T @ known
+        return np.asarray(gram)
 
 
 def _t(share: FloatArray, freedom: float) -> FloatArray:

@@ -28,27 +28,37 @@ class LagChoice:
         return bool(self.advice)
 
 
-def affordable(
-    choice: LagChoice, n_slots: int, n_series: int, n_candidates: int | None = None
-) -> LagChoice:
-    """Take fewer lags if the series are too short for so many coefficients.
+def affordable(choice: LagChoice, n_slots: int) -> LagChoice:
+    """Take fewer lags if the series are too short even for an effect's own past.
 
-    With less than four slots per coefficient the held-out test draws false edges. With
-    `n_candidates` an effect hangs on so many series, not on all.
+    That is always among its causes; of others only those count that are chosen. A coefficient
+    takes four slots.
 
     Examples
     --------
-    >>> choice = affordable(LagChoice(5, "chosen by the user"), 200, 20)
+    >>> choice = affordable(LagChoice(10, "chosen by the user"), 30)
     >>> choice.max_lag, choice.reason
-    (2, 'lowered from 5: 200 slots of 20 series allow no more')
+    (7, 'lowered from 10: 30 slots allow no more')
     """
-    n_causes = n_candidates or max(1, n_series)
-    most = max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_causes))
+    most = network_lags(choice.max_lag, n_slots, 1)
     if choice.max_lag <= most:
         return choice
-    reason = f"lowered from {choice.max_lag}: {n_slots} slots of {n_series} series allow no more"
-    advice = "record longer" if n_candidates else "record longer, or leave out series"
-    return LagChoice(most, reason, advice)
+    reason = f"lowered from {choice.max_lag}: {n_slots} slots allow no more"
+    return LagChoice(most, reason, "record longer")
+
+
+def network_lags(max_lag: int, n_slots: int, n_causes: int) -> int:
+    """Say how many lags the network may look at, if an effect may hang on so many causes.
+
+    With less than four slots per coefficient its held-out test draws false edges. The search of few
+    terms pays for those only that it chooses, so it looks at more lags than that.
+
+    Examples
+    --------
+    >>> [network_lags(5, n_slots, 8) for n_slots in (60, 100, 1000)]
+    [1, 3, 5]
+    """
+    return min(max_lag, max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_causes)))
 
 
 def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None) -> LagChoice:

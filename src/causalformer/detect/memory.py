@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.few_terms import n_shared_products
+from causalformer.detect.few_terms import TERMS_IN_ROWS, n_shared_products
 from causalformer.detect.removal import NUMBERS
 from causalformer.detect.screening import TOGETHER, n_candidates
 from causalformer.errors import SettingsError
@@ -178,7 +178,7 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     table, past = 8.0 * slots * series, 4.0 * slots * series * lags
     per_block = past / series * min(effects, series)
     table, past = (min(n, largest_in_memory()) for n in (table, past))  # the rest lies on disk
-    matrices = 8.0 * series**2 * (14 + 5 * lags)
+    matrices = 8.0 * series**2 * (20 + 8 * lags)
     most = n_candidates(slots, lags, series, settings)
     together = series <= max(TOGETHER, most)
     causes = series if together else min(max(most, size.n_required + 1), series)
@@ -192,7 +192,7 @@ def _n_bytes(size: Size, settings: DetectorSettings, n_jobs: int, effects: int) 
     main = _MAIN + 6 * table + 2 * past + matrices + _PER_SLOT * slots
     if together:  # threads share the tests
         return main + max(training, n_jobs * testing)
-    screening = 16.0 * n_shared_products(series, lags)
+    screening = 24.0 * n_shared_products(series, lags) + 8.0 * TERMS_IN_ROWS
     work = max(training, testing, screening) + 3.0 * per_block * causes + past
     main += 1.5 * weights * series / n_effects
     n_jobs = min(n_jobs, math.ceil(series / effects))  # others would have nothing to do

@@ -27,20 +27,22 @@ def explained_by_the_present(
     """
     explained = np.zeros_like(chosen)
     for effect in np.flatnonzero(within.any(axis=0)).tolist():
-        search = _search(evidence, allowed, effect, np.flatnonzero(within[:, effect]).tolist())
-        for place, cause in enumerate(causes_of(evidence.tested, effect)):
-            if cause != effect and chosen[cause, effect]:
-                p_value, _ = search.test(place)
-                explained[cause, effect] = p_value > alpha
+        causes, drivers = causes_of(chosen, effect), np.flatnonzero(within[:, effect]).tolist()
+        search = _search(evidence, allowed, causes, drivers)
+        for place, cause in enumerate(causes):
+            if cause != effect:
+                explained[cause, effect] = search.test(place).p_value > alpha
     return explained
 
 
-def _search(evidence: Evidence, allowed: BoolArray, effect: int, present: list[int]) -> Search:
-    """Search the terms of an effect, present values of other series among them.
+def _search(
+    evidence: Evidence, allowed: BoolArray, causes: list[int], present: list[int]
+) -> Search:
+    """Search the terms of the first of some causes, present values of other series among them.
 
     The present of a series stands in the place of the first lag of one more cause.
     """
-    causes, samples = causes_of(evidence.tested, effect), evidence.samples.thinned(MOST_SAMPLES)
+    effect, samples = causes[0], evidence.samples.thinned(MOST_SAMPLES)
     some = samples.of(causes, [effect])
     now = some.past.new_zeros(len(some), len(present), some.max_lag)
     now[..., 0] = samples.now[:, present]

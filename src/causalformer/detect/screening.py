@@ -1,37 +1,39 @@
-"""Which series an effect may hang on, among very many: a cheap look that leaves few candidates.
+"""Which series an effect may hang on, among very many: a cheap look, and tests of few terms.
 
 Every pair gets a score: the largest squared correlation of the cause's past with what the effect's
 own past leaves unexplained, over all lags; of the value itself and of its square, with the effect
 and with the effect times its last value, so that bent and modulated links count, too. The best half
 of the candidates is taken, the effect is freed from what their past explains linearly, and the
-scores of the rest are looked at again: behind a strong cause a weaker one comes into sight. That
-gives a pool. Candidates are the very best of it, those that the effect hangs on by few terms
-(`causalformer.detect.few_terms`), and the best of the rest.
+scores of the rest are looked at again: behind a strong cause a weaker one comes into sight.
 
-Nothing is decided here. A pair that is no candidate gets no edge (p = 1), but counts in the family
-of tests, so looking at the best candidates only lets no more false edges through.
+By few terms (`causalformer.detect.few_terms`) every effect is tested for all series, or, of very
+many, for a pool of those with the best scores. The network is trained on fewer, its candidates: the
+very best by their score, those that the effect hangs on by few terms, and the best of the rest.
+
+A pair outside the pool gets no edge, but it counts in the family of tests, so looking at the best
+only lets no more false edges through; and it has a rank among such pairs, by its score.
 """
 
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.few_terms import causes_that_matter
+from causalformer.detect.few_terms import SparseTests, n_shared_products, sparse_tests
 from causalformer.detect.samples import Samples
 from causalformer.devices import fast_small_steps
 from causalformer.parallel import Map
 
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 LEAST_CANDIDATES = 8
 TOGETHER = 16  # series up to which one network holds all effects
-_POOL = 30  # series that candidates are chosen from, at least
+_POOL = 30  # series that terms are chosen from, if they cannot be all
 _SLOTS_PER_INPUT = 20  # every candidate costs the tests of the others power
 _GROUP = 25  # effects that are looked at together
 _NUMBERS = 2**23  # past values in memory at a time
@@ -57,11 +59,27 @@ def n_candidates(n_slots: int, max_lag: int, n_series: int, settings: DetectorSe
     return min(n_series, max(LEAST_CANDIDATES, min(settings.max_candidates, affordable)))
 
 
+class Screened(NamedTuple):
+    """What a first look at all pairs gives.
+
+    Attributes
+    ----------
+    sources : tensor ``[effect, candidate]``
+        The candidates of the network, the effect itself first.
+    sparse : SparseTests
+        The tests by few terms, ``[cause, effect]``; of a pair that is not tested, the p-value is
+        that of its score.
+    """
+
+    sources: Int[Tensor, "effect candidate"]
+    sparse: SparseTests
+
+
 @torch.no_grad()
 def screen(
     samples: Samples, n_kept: int, allowed: BoolArray, required: BoolArray, share: Map = map
-) -> Int[Tensor, "effect candidate"]:
-    """Choose the candidates of every effect, itself first.
+) -> Screened:
+    """Test every effect by few terms, and choose the candidates of the network.
 
     Parameters
     ----------
@@ -69,56 +87,96 @@ def screen(
         Of all series.
     n_kept : int
         Candidates of an effect; more if one of them has more required causes.
-    allowed, required : array of bool ``[cause, effect]``
-        Which pairs may and which must be among them.
+    allowed : array of bool ``[cause, effect, lag - 1]``
+        Which links there may be.
+    required : array of bool ``[cause, effect]``
+        Which pairs must be among the candidates.
     share : Map
         Calls a function for groups of effects, maybe in other processes.
     """
-    every = torch.arange(samples.n_series)
-    own = torch.eye(samples.n_series, dtype=torch.bool)
+    n_series = samples.n_series
+    every, own = torch.arange(n_series), torch.eye(n_series, dtype=torch.bool)
     wanted = torch.from_numpy(required) | own
-    excluded = torch.from_numpy(~allowed) & ~wanted
     n_places = max(n_kept, int(wanted.sum(0).max()))
-    n_pool = min(max(n_places, _POOL), samples.n_series)
-    pool, taken = every[:, None], own
-    for n_wanted in (1 + (n_kept - 1) // 2, n_pool):
-        score = _scores(samples, _unexplained(samples, pool)).cpu()
-        score = score.masked_fill(excluded, -1.0).masked_fill(wanted, 2.0).masked_fill(taken, -2.0)
-        ranked = torch.sort(score, dim=0, descending=True, stable=True).indices.T
-        pool = torch.cat([pool, ranked[:, : n_wanted - pool.shape[1]]], dim=1)
-        taken = taken.index_put((pool, every[:, None]), torch.tensor(True))
+    n_pool = n_pooled(samples, n_places)
+    ranked, p_value = every.expand(n_series, -1), np.ones((n_series, n_series))
+    if min(n_kept, n_pool) < n_series:
+        excluded = torch.from_numpy(~allowed.any(axis=-1)) & ~wanted
+        ranked, p_value = _ranked(samples, n_kept, wanted, excluded)
+    pool = torch.sort(ranked[:, :n_pool], dim=1).values
     groups = (_group(samples, pool, allowed, some) for some in every.split(_GROUP))
-    matters = chain.from_iterable(share(_what_matters, groups))
+    sparse = SparseTests.joined(p_value, pool.T.numpy(), share(_tested, groups))
     candidates = []
-    for must, series, hangs_on in zip(wanted.sum(0).tolist(), pool.tolist(), matters, strict=True):
+    for effect, must in enumerate(wanted.sum(0).tolist()):
+        series, p_values = ranked[effect].tolist(), sparse.p_value[:, effect]
+        hangs_on = np.flatnonzero(sparse.hangs_on[:, effect]).tolist()
         best = series[: must + n_kept // 4]
-        candidates.append(list(dict.fromkeys([*best, *hangs_on, *series]))[:n_places])
-    return torch.tensor(candidates)
+        first = [*best, *sorted(hangs_on, key=p_values.__getitem__), *series]
+        candidates.append(list(dict.fromkeys(first))[:n_places])
+    return Screened(torch.tensor(candidates), sparse)
+
+
+def n_pooled(samples: Samples, n_places: int) -> int:
+    """Say how many series the terms of an effect are chosen from.
+
+    All, if effects can share the products of their terms, or if there are few.
+    """
+    n_series = samples.n_series
+    if samples.complete and n_shared_products(n_series, samples.max_lag):
+        return n_series
+    return min(max(n_places, _POOL), n_series)
+
+
+def _ranked(
+    samples: Samples,
+    n_kept: int,
+    wanted: Bool[Tensor, "cause effect"],
+    excluded: Bool[Tensor, "cause effect"],
+) -> tuple[Int[Tensor, "effect place"], FloatArray]:
+    """Order all series by their scores for each effect, itself first; give p-values of these."""
+    every, taken = torch.arange(samples.n_series), torch.eye(samples.n_series, dtype=torch.bool)
+    ranked = every[:, None]
+    for n_wanted in (1 + (n_kept - 1) // 2, samples.n_series):
+        score = _scores(samples, _unexplained(samples, ranked)).cpu()
+        order = score.masked_fill(excluded, -1.0).masked_fill(wanted, 2.0).masked_fill(taken, -2.0)
+        best = torch.sort(order, dim=0, descending=True, stable=True).indices.T
+        ranked = torch.cat([ranked, best[:, : n_wanted - ranked.shape[1]]], dim=1)
+        taken = taken.index_put((ranked, every[:, None]), torch.tensor(True))
+    return ranked, _p_values(score.double().numpy(), samples.n_observed, 4 * samples.max_lag)
+
+
+def _p_values(score: FloatArray, n_samples: int, n_tries: int) -> FloatArray:
+    """Give the p-value of the largest of several squared correlations."""
+    from scipy.special import ndtr
+
+    one = 2.0 * ndtr(-np.sqrt(n_samples * score))
+    return np.asarray(-np.expm1(n_tries * np.log1p(-np.minimum(one, 1 - 1e-16))))
 
 
 class _Group(NamedTuple):
     """Some effects and the series in their pools; in one piece, as `blocks._Task` is."""
 
     samples: Samples
-    series: list[int]
-    pool: Int[Tensor, "effect place"]  # places in `series`
-    allowed: BoolArray  # place in the pool, effect
+    pool: Int[Tensor, "effect place"]  # places in the samples
+    allowed: BoolArray  # place in the pool, effect, lag
+    own: BoolArray  # place in the pool, effect
 
 
 def _group(
     samples: Samples, pool: Int[Tensor, "effect place"], allowed: BoolArray, effects: Tensor
 ) -> _Group:
     series, at = torch.unique(pool[effects], return_inverse=True)
-    may_be = allowed[pool[effects].T.numpy(), effects.numpy()]
-    return _Group(samples.of(series.tolist(), effects.tolist()), series.tolist(), at, may_be)
+    places, own = pool[effects].T, (pool[effects] == effects[:, None]).T.numpy()
+    may_be = allowed[places.numpy(), effects.numpy()]
+    return _Group(samples.of(series.tolist(), effects.tolist()), at, may_be, own)
 
 
-def _what_matters(group: _Group) -> list[list[int]]:
-    """Name the series that each effect hangs on by few terms."""
-    samples, series, pool, allowed = group
+def _tested(group: _Group) -> SparseTests:
+    """Test the effects of a group by few terms."""
+    samples, pool, allowed, own = group
+    everything = pool.shape[1] == samples.n_series
     with fast_small_steps(samples.past.device, len(pool)):  # the same digits in every process
-        found = list(causes_that_matter(samples, allowed, pool))
-    return [[series[place] for place in places] for places in found]
+        return sparse_tests(samples, allowed, own, None if everything else pool)
 
 
 def _unexplained(

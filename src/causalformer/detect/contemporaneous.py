@@ -50,7 +50,7 @@ _TINY = 1e-12
 _RIDGE = 1e-6  # keeps the equations of collinear terms solvable
 _MOST_FACTORS = 3
 _LEAST_DRIVEN = 4  # series that a factor can be told by
-_EM_ROUNDS = 200
+_EM_ROUNDS, _CONVERGED = 200, 1e-3
 _LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
 _PREDICTED = -1  # in place of a lag: the network's prediction
@@ -141,8 +141,8 @@ class ContemporaneousEvidence:
 
     @property
     def by_hidden_driver(self) -> BoolArray:
-        """Whether a hidden driver, of both or of all, explains a link better."""
-        return np.asarray((self.hidden >= _LEVEL) | np.outer(self.factor, self.factor))
+        """Whether a hidden driver of both explains a link better."""
+        return np.asarray(self.hidden >= _LEVEL)
 
 
 def no_links(n_series: int) -> ContemporaneousEvidence:
@@ -176,11 +176,17 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
     factor = np.zeros(n_series, dtype=bool)
     for part in _components(candidate):
-        order = _best_order(equations, part)
-        driven = _driven_together(equations, order)
+        order, driven = _best_order(equations, part)
         factor[list(driven)] = True
-        without_past = _best_order(all_of_the_past, part)
-        edges = [(x, y) for y in part for x in equations.given(y, order.before(y)).parents]
+        edges = [
+            (x, y)
+            for y in part
+            for x in equations.given(y, order.before(y)).parents
+            if not {x, y} <= set(driven)
+        ]
+        if not edges:
+            continue
+        without_past, _ = _best_order(all_of_the_past, part)
         for x, y in edges:
             present_says = without_past.worse_reversed(x, y)
             past_says = order.worse_reversed(x, y) - present_says
@@ -538,15 +544,20 @@ class _Order:
         return (turned - self.cost) * (1.0 if first == x else -1.0)
 
 
-def _best_order(equations: _Equations, part: list[int]) -> _Order:
-    """Find the order of linked series whose equations cost least.
+def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[int, ...]]:
+    """Find the order of linked series whose equations cost least, and who is driven together.
 
     If hidden factors cost less than an order that is quickly found, a longer search is idle.
     """
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:  # noqa: PLR2004
-        return _Order(equations, _exact_order(equations, part), exact=True)
-    quick = _greedy_order(equations, part)
-    return quick if _driven_together(equations, quick) else _climbed(equations, quick)
+        order = _Order(equations, _exact_order(equations, part), exact=True)
+        return order, _driven_together(equations, order)
+    order = _greedy_order(equations, part)
+    driven = _driven_together(equations, order)
+    if driven:
+        return order, driven
+    order = _climbed(equations, order)
+    return order, _driven_together(equations, order)
 
 
 def _exact_order(
@@ -690,7 +701,9 @@ def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
         weight = np.linalg.solve(identity + loading.T @ scaled, scaled.T)  # of scores
         shared = correlation @ weight.T
         moment = identity - weight @ loading + weight @ shared
-        loading = np.linalg.solve(moment, shared.T).T
+        before, loading = loading, np.linalg.solve(moment, shared.T).T
+        if np.abs(loading - before).max() < _CONVERGED:
+            break
     unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
     sigma = loading @ loading.T + np.diag(unique)
     _, log_size = np.linalg.slogdet(sigma)

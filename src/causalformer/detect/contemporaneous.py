@@ -27,7 +27,6 @@ figure. And one hidden driver of all series (a factor) is compared with the whol
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -49,13 +48,13 @@ _ROUNDS = 20  # of moves in a large graph, at most
 _TINY = 1e-12
 _RIDGE = 1e-6  # keeps the equations of collinear terms solvable
 _MOST_FACTORS = 3
-_LEAST_DRIVEN = 4  # series that a factor can be told by
-_EM_ROUNDS, _CONVERGED = 200, 1e-3
+LEAST_DRIVEN = 4  # series that a factor can be told by
+_EM_ROUNDS, _CONVERGED = 200, 1e-4
 _LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
 _PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
-_LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
+LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class ContemporaneousEvidence:
         How likely a hidden driver of both is, against the link; 0 where no link is.
     factor : array of bool ``[series]``
         Whether few hidden drivers of many series, this one among them, explain what these share
-        within a slot better than links.
+        within a slot better than links; then it has no links.
     """
 
     p_value: FloatArray
@@ -137,12 +136,12 @@ class ContemporaneousEvidence:
     @property
     def oriented(self) -> BoolArray:
         """Whether the direction is claimed."""
-        return np.asarray(self.linked & (self.probability >= _LEVEL))
+        return np.asarray(self.linked & (self.probability >= LEVEL))
 
     @property
     def by_hidden_driver(self) -> BoolArray:
         """Whether a hidden driver of both explains a link better."""
-        return np.asarray(self.hidden >= _LEVEL)
+        return np.asarray(self.hidden >= LEVEL)
 
 
 def no_links(n_series: int) -> ContemporaneousEvidence:
@@ -182,7 +181,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             (x, y)
             for y in part
             for x in equations.given(y, order.before(y)).parents
-            if not {x, y} <= set(driven)
+            if not {x, y} & set(driven)
         ]
         if not edges:
             continue
@@ -630,21 +629,22 @@ def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
     """
     group = order.series
     cost = _cost_of_factors(equations, order, group)
-    while len(group) > _LEAST_DRIVEN:
+    while len(group) > LEAST_DRIVEN:
         fewer = [tuple(i for i in group if i != out) for out in group]
         costs = [_cost_of_factors(equations, order, some) for some in fewer]
         if min(costs) >= cost:
             break
         cost = min(costs)
         group = fewer[costs.index(cost)]
-    return group if cost < order.cost - 2.0 * np.log(_LEVEL / (1.0 - _LEVEL)) else ()
+    return group if cost < order.cost - 2.0 * np.log(LEVEL / (1.0 - LEVEL)) else ()
 
 
 def _cost_of_factors(equations: _Equations, order: _Order, group: tuple[int, ...]) -> float:
     """Give the cost of an order if hidden factors stand in the place of links among a group.
 
-    A loading costs what a parameter does that was not chosen among others, log n. The factors of
-    few series can look like any graph: there must be fewer loadings than pairs.
+    The loadings of all series cost what parameters do that were not chosen among others, log n;
+    those of a group that was chosen cost as much as terms. The factors of few series can look like
+    any graph: there must be fewer loadings than pairs.
     """
     equation = {i: equations.given(i, order.before(i)) for i in order.series}
     within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
@@ -652,14 +652,15 @@ def _cost_of_factors(equations: _Equations, order: _Order, group: tuple[int, ...
     correlation = _correlation(within, rows)
     if correlation is None:
         return np.inf
-    size, costs = len(group), []
+    size, costs = len(group), list[float]()
+    whole = size == len(order.series)
+    price = np.log(len(rows)) if whole else np.mean([equations.price(i) for i in group])
     for n_factors in range(1, _MOST_FACTORS + 1):
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
         if n_loadings < size * (size - 1) // 2:
             fit = factor_fit(correlation, n_factors)
-            costs.append(len(rows) * fit + n_loadings * np.log(len(rows)))
+            costs.append(len(rows) * fit + n_loadings * price)
     others = sum(equation[i].cost for i in order.series if i not in group)
-    others += 2.0 * np.log(comb(len(order.series), size))  # so many groups there are to choose from
     return others + sum(e.cost for e in within) + min(costs, default=np.inf)
 
 
@@ -682,7 +683,7 @@ def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None
 def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
     r"""Give the least :math:`\log|\Sigma| + tr(R \Sigma^{-1}) - N` of a correlation matrix R.
 
-    :math:`\Sigma` has so many factors. By the EM algorithm (Rubin and Thayer 1982).
+    :math:`\Sigma` has so many factors.
 
     Examples
     --------
@@ -691,6 +692,18 @@ def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
     >>> np.fill_diagonal(matrix, 1.0)
     >>> bool(np.isclose(factor_fit(matrix), np.log(np.linalg.det(matrix))))
     True
+    """
+    loading, _ = factor_model(correlation, n_factors)
+    unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
+    sigma = loading @ loading.T + np.diag(unique)
+    _, log_size = np.linalg.slogdet(sigma)
+    return float(log_size + np.trace(np.linalg.solve(sigma, correlation)) - len(correlation))
+
+
+def factor_model(correlation: FloatArray, n_factors: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Give the loadings ``[series, factor]`` and the weights of the scores ``[factor, series]``.
+
+    By the EM algorithm (Rubin and Thayer 1982); the scores are Thomson's.
     """
     size, axes = np.linalg.eigh(correlation)
     loading = axes[:, -n_factors:] * np.sqrt(np.maximum(size[-n_factors:] - 1.0, 0.01))
@@ -704,10 +717,7 @@ def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
         before, loading = loading, np.linalg.solve(moment, shared.T).T
         if np.abs(loading - before).max() < _CONVERGED:
             break
-    unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
-    sigma = loading @ loading.T + np.diag(unique)
-    _, log_size = np.linalg.slogdet(sigma)
-    return float(log_size + np.trace(np.linalg.solve(sigma, correlation)) - len(correlation))
+    return loading, weight
 
 
 def _components(candidate: BoolArray) -> list[list[int]]:

@@ -1,6 +1,6 @@
 """From evidence to edges: which pairs, at which lags, within a slot or not, in which direction."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
 from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present, no_links
 from causalformer.detect.evidence import false_discovery_q
-from causalformer.detect.hidden import hidden_drivers
+from causalformer.detect.hidden import explained_by_a_factor, hidden_drivers
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -42,10 +42,12 @@ class FoundEdges:
     evidence, within_evidence
         What the edges rest on.
     within_q : array ``[cause, effect]``
-        q-values of links within a slot, in one family with lagged edges between series.
+        q-values of links within a slot.
     hidden : array ``[cause, effect]``
         How likely a hidden driver is behind each lagged edge between series that was found; those
         that are rather its work are not drawn.
+    driven : bool
+        Whether the past of a hidden driver of all series foretells them.
     """
 
     lagged: BoolArray
@@ -56,6 +58,7 @@ class FoundEdges:
     within_evidence: ContemporaneousEvidence
     within_q: FloatArray
     hidden: FloatArray
+    driven: bool
 
     @property
     def score(self) -> FloatArray:
@@ -127,22 +130,22 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
     return (evidence.q_value <= alpha) & likely & large
 
 
-def one_family(
-    evidence: Evidence, within: ContemporaneousEvidence, known: KnownGraph
-) -> tuple[Evidence, FloatArray]:
-    """Give the q-values of lagged edges and of links within a slot, in one family of tests.
+def contemporaneous_q(within: ContemporaneousEvidence, allowed: BoolArray) -> FloatArray:
+    """Give the q-values of links within a slot; `allowed`, ``[cause, effect]``, says what may be."""
+    inside = np.triu(allowed | allowed.T, 1)
+    q_value = np.ones_like(within.p_value)
+    q_value[inside] = false_discovery_q(within.p_value[inside])
+    return np.minimum(q_value, q_value.T)
 
-    Two families would each make their share of false edges, and a graph both.
+
+def family_counts(q_value: FloatArray, alpha: float) -> bool:
+    """Say whether a family of tests finds anything: one of them at half the level.
+
+    Lagged edges and links within a slot are two families, and each would find something in noise as
+    often as the level says. So each has to show at half the level that it finds something at all
+    (Benjamini and Bogomolov 2014).
     """
-    between = ~np.eye(len(evidence.p_value), dtype=bool)
-    lagged = between & known.allowed[..., 1:].any(axis=-1)
-    inside = np.triu(between & (known.allowed[..., 0] | known.allowed[..., 0].T))
-    p_values = np.concatenate([evidence.p_value[lagged], within.p_value[inside]])
-    q_values = false_discovery_q(p_values)
-    q_value, within_q = evidence.q_value.copy(), np.ones_like(within.p_value)
-    q_value[lagged] = q_values[: lagged.sum()]
-    within_q[inside] = q_values[lagged.sum() :]
-    return replace(evidence, q_value=q_value), np.minimum(within_q, within_q.T)
+    return bool((q_value <= alpha / 2).any())
 
 
 def found_edges(
@@ -162,9 +165,13 @@ def found_edges(
     may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
     if within is None:
         within = no_links(len(evidence.p_value))
-    evidence, within_q = one_family(evidence, within, known)
+    own = np.eye(len(evidence.p_value), dtype=bool)
+    within_q = contemporaneous_q(within, may_be_within)
     chosen = lagged_edges(evidence, alpha, settings)
     linked = within.linked & (within_q <= alpha)
+    if instantaneous is not False:
+        chosen &= own | family_counts(evidence.q_value[~own], alpha)
+        linked &= family_counts(within_q, alpha)
     if instantaneous is not True:
         linked &= ~within.by_hidden_driver
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
@@ -173,7 +180,12 @@ def found_edges(
     chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
     free = may_be_within & may_be_within.T
     main = main_lag(evidence, allowed)
-    between = chosen & ~np.eye(len(chosen), dtype=bool)
+    between = chosen & ~own
+    by_factor = explained_by_a_factor(
+        evidence, present, allowed, between, alpha, settings.min_effect
+    )
+    if by_factor is not None:
+        chosen, between = chosen & ~by_factor, between & ~by_factor
     hidden = hidden_drivers(present, between, main)
     chosen &= hidden <= _MOST_HIDDEN
     return FoundEdges(
@@ -185,6 +197,7 @@ def found_edges(
         within_evidence=within,
         within_q=within_q,
         hidden=hidden,
+        driven=by_factor is not None,
     )
 
 

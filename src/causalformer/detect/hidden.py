@@ -14,12 +14,32 @@ whose effect has autoregressive noise is a third model, in which x passes throug
 :math:`x(t - l) - \sum_k a_k x(t - l - k)` with the weights a of y's own past (Cochrane and Orcutt
 1949). How many edges of a graph are a hidden driver's is estimated
 from all of them together (empirical Bayes, with one direct edge more than were found).
+
+A hidden driver of many series that has a memory, or noise that all measurements share, is another
+matter: then the past of every series tells something of the driver, and so of all others. What all
+tell together is a factor of their errors, and its past is one more series. If that lowers the
+information criterion of few terms, summed over all effects, edges are tested anew beside it.
 """
 
+from dataclasses import replace
+
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from causalformer.detect.contemporaneous import Present, Term, freed
+from causalformer.detect.calibrated import Evidence
+from causalformer.detect.contemporaneous import (
+    LEAST_DRIVEN,
+    LEVEL,
+    MOST_SAMPLES,
+    Present,
+    Term,
+    causes_of,
+    factor_model,
+    freed,
+)
+from causalformer.detect.few_terms import Search, search_terms
+from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -116,3 +136,77 @@ def _log_odds(
     errors = [left - x * (x @ left) / max(float(x @ x), 1e-12) for x in ways]
     by_surprise, *direct = [np.log(max(float(error @ error), 1e-12)) for error in errors]
     return 0.5 * len(left) * float(min(direct) - by_surprise)
+
+
+def explained_by_a_factor(
+    evidence: Evidence,
+    present: Present,
+    allowed: BoolArray,
+    chosen: BoolArray,
+    alpha: float,
+    least: float,
+) -> BoolArray | None:
+    """Say which lagged edges the past of a hidden driver of all series explains.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        What the edges rest on.
+    present : Present
+        All series, and the past terms they hang on.
+    allowed : array of bool ``[cause, effect, lag - 1]``
+        Which lagged edges may be.
+    chosen : array of bool ``[cause, effect]``
+        The lagged edges.
+    alpha, least : float
+        Beside the driver an edge needs this p-value, and must explain so much.
+
+    Returns
+    -------
+    array of bool ``[cause, effect]`` or None
+        None if there is no such driver.
+    """
+    n_series = len(chosen)
+    weight = _weights_of_factor(present) if n_series >= LEAST_DRIVEN else None
+    if weight is None:
+        return None
+    samples = evidence.samples.thinned(MOST_SAMPLES)
+    driver = torch.einsum("sil,i->sl", samples.past, torch.from_numpy(weight).to(samples.past))
+    driver = driver / driver.std().clamp(min=1e-6)
+    causes = [causes_of(chosen, effect) for effect in range(n_series)]
+    gain, beside = 0.0, []
+    for effect in range(n_series):
+        some = samples.of(causes[effect], [effect])
+        usable = allowed[causes[effect], effect]
+        beside.append(_beside_driver(some, driver, usable))
+        gain += search_terms(some, usable, 0).criterion - beside[-1].criterion
+    if gain < 2.0 * np.log(LEVEL / (1.0 - LEVEL)):
+        return None
+    explained = np.zeros_like(chosen)
+    for effect in range(n_series):
+        for place, cause in enumerate(causes[effect]):
+            if cause != effect:
+                test = beside[effect].test(place)
+                explained[cause, effect] = test.p_value > alpha or test.explained < least
+    return explained
+
+
+def _weights_of_factor(present: Present) -> FloatArray | None:
+    """Give the weights of all series in the factor of their errors."""
+    errors = np.stack([_surprise(present, i) for i in range(present.n_series)], axis=1)
+    errors = errors[np.isfinite(errors).all(axis=1)]
+    if len(errors) < 2 * present.n_series:
+        return None
+    spread = np.maximum(errors.std(axis=0), 1e-12)
+    _, weight = factor_model(np.nan_to_num(np.corrcoef(errors.T)))
+    return np.asarray(weight[0] / spread)
+
+
+def _beside_driver(samples: Samples, driver: torch.Tensor, allowed: BoolArray) -> Search:
+    """Search the terms of the only effect, the past of a driver among them as one more cause."""
+    past = torch.cat([samples.past, driver[:, None]], dim=1)
+    hidden = samples.hidden
+    if hidden is not None:
+        hidden = torch.cat([hidden, torch.zeros_like(hidden[:, :1])], dim=1)
+    usable = np.vstack([allowed, np.ones((1, samples.max_lag), dtype=bool)])
+    return search_terms(replace(samples, past=past, hidden=hidden), usable, 0)

@@ -109,10 +109,10 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
     Of many edges between series the last ones that the rate lets pass are mostly false. So the
     estimate of the local rate must be small. The estimate flatters whoever stands alone: it is one
     over m p for the smallest of m p-values of noise, so it is below one half in two of five
-    families, and still below a quarter in one of five. In a long series an effect of any size is significant, and
-    hidden common drivers make many tiny ones. So an edge goes that the data show to explain less
-    than `min_effect`, and twice as much more as the errors of two series typically share within a
-    slot: what a hidden driver gives to all pairs is no evidence for one.
+    families, and still below a quarter in one of five. In a long series an effect of any size is
+    significant, and hidden common drivers make many tiny ones. So an edge goes that the data show
+    to explain less than `min_effect`, and twice as much more as the errors of two series typically
+    share within a slot: what a hidden driver gives to all pairs is no evidence for one.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
     likely = evidence.doubt <= _MOST_DOUBT

@@ -45,7 +45,7 @@ Arrays = dict[str, NDArray[Any]]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
-_ONE_SIDED = 1.645  # quantile of the normal distribution at 95 %
+_ONE_SIDED = 0.674  # quantile of the normal distribution at 75 %
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
@@ -119,7 +119,7 @@ class Evidence:
 
     @property
     def largest_size(self) -> FloatArray:
-        """The largest size that the data allow, one-sided at 95 %.
+        """The largest size that the data allow, one-sided at 75 %.
 
         A size is a share of variance, the square of a partial correlation, and that has a standard
         error of about one over the root of the number of samples.

@@ -64,11 +64,11 @@ def test_short_series():
 
 
 def test_a_lowered_max_lag_names_what_can_no_longer_be_found():
-    with pytest.warns(DataWarning, match="max_lag was lowered from 9"):
-        found = fit(frame(24, seed=1), max_lag=9).diagnostics_
-    assert found.max_lag == 6
-    assert "edges of more than 6 slots cannot be found" in found.warnings[0]
-    assert found.max_lag_reason.startswith("lowered from 9")
+    with pytest.warns(DataWarning, match="max_lag was lowered from 25"):
+        found = fit(frame(80, seed=1), max_lag=25).diagnostics_
+    assert found.max_lag == 20
+    assert "edges of more than 20 slots cannot be found" in found.warnings[0]
+    assert found.max_lag_reason.startswith("lowered from 25")
 
 
 def test_a_shift_of_level_names_the_column():

@@ -50,7 +50,9 @@ def test_sparse_tests_count_unless_the_network_knows_more():
     np.testing.assert_array_equal(evidence.sparse_p, tests.p_value)
     both = cauchy_combination(tests.p_value, network_p(evidence), weights=(0.8, 0.2))
     np.testing.assert_array_equal(evidence.p_value[:, [0, 2]], both[:, [0, 2]])
-    np.testing.assert_array_equal(evidence.p_value[[0, 2], 1], network_p(evidence)[[0, 2], 1])
+    found = network_p(evidence)[[0, 2], 1]
+    confirmed = np.clip(both[[0, 2], 1], found**2, found)  # by terms that are not believed
+    np.testing.assert_array_equal(evidence.p_value[[0, 2], 1], confirmed)
     np.testing.assert_array_equal(evidence.size[[0, 2], 1], evidence.effect[[0, 2], 1])
     assert evidence.p_value[1, 1] == both[1, 1]  # of its own memory both speak
     np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.p_value, EVERYTHING[..., 0]))
@@ -182,13 +184,13 @@ class TestForbiddenPairs:
         np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.p_value, tested))
 
 
-def test_the_largest_size_that_the_data_allow_holds_the_true_one_in_95_of_100_samples():
+def test_the_largest_size_that_the_data_allow_holds_the_true_one_in_75_of_100_samples():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((4000, 500))
     y = np.sqrt(0.01) * x + np.sqrt(0.99) * rng.standard_normal(x.shape)
     size = ((x * y).mean(axis=1) ** 2 / (x**2).mean(axis=1) / (y**2).mean(axis=1))[:, None]
     evidence = make_evidence(1, n_slots=500)
     allowed = [replace(evidence, size=one[None]).largest_size[0, 0] for one in size]
-    assert np.mean(np.array(allowed) > 0.01) == pytest.approx(0.95, abs=0.015)
+    assert np.mean(np.array(allowed) > 0.01) == pytest.approx(0.75, abs=0.02)
     beyond = replace(evidence, size=np.array([[-0.1]])).largest_size
-    assert beyond == pytest.approx(1.645**2 / 500, rel=1e-3)
+    assert beyond == pytest.approx(0.674**2 / 500, rel=1e-3)

@@ -95,7 +95,9 @@ def twin(x, max_lag, effect):
             unequal.append(raised if raised > by_chance else 1.0)
             share.append(1 - (wrong**2).sum() / error(chosen))
         t, unequal, share, straight = *map(np.array, (t, unequal, share)), tested % 6 == 0
-        weights = [*np.where(straight, 0.4 / max_lag, 0.2 / (3 * max_lag)), 0.4]
+        likely = 1 / (1 + tested // 6 % max_lag)
+        likely = np.where(straight, 0.4 * likely, 0.2 / 3 * likely) / likely[straight].sum()
+        weights = [*likely, 0.4]
         lags = tested[straight].tolist()
         free = freedom + 1 - len(lags)
         ratio = (error(chosen) / error([*chosen, *lags]) - 1) * free / len(lags)
@@ -551,3 +553,13 @@ def test_equal_errors_take_no_power_from_short_series(monkeypatch):
             p_values.append(judged(x).p_value[0, 1])
         found[spreads] = np.exp(np.mean(np.log(p_values)))
     assert found[2.0] < 0.8 * found[0.0]
+
+
+def test_lags_that_nothing_comes_through_cost_little_power():
+    short, generous = [], []
+    for seed in range(20):
+        x = noise(200, 2, seed)
+        x[1:, 1] += 0.25 * x[:-1, 0]
+        short.append(judged(x, 1).p_value[0, 1])
+        generous.append(judged(x, 8).p_value[0, 1])
+    assert np.median(np.log10(np.divide(generous, short))) < 0.7  # of eight lags: one is .9

@@ -4,7 +4,8 @@
 2. train one network per fold, with causes removed at random (`causalformer.model.channels`);
 3. compare held-out errors with and without each cause (`causalformer.detect.removal`);
 4. let the tests of few terms speak, too (`causalformer.detect.few_terms`), and alone where the
-   network did not look, unless the network knows more of an effect than the terms;
+   network did not look; where the network knows more of an effect than the terms, they only confirm
+   what it finds: a p-value goes down to the square of the network's;
 5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
@@ -20,7 +21,13 @@ from torch import Tensor
 
 from causalformer.config import DetectorSettings
 from causalformer.data.windows import all_to_train
-from causalformer.detect.evidence import cauchy_combination, edge_doubt, edge_q, normal_p
+from causalformer.detect.evidence import (
+    SMALLEST,
+    cauchy_combination,
+    edge_doubt,
+    edge_q,
+    normal_p,
+)
 from causalformer.detect.few_terms import SparseTests, sparse_tests
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
@@ -38,7 +45,7 @@ Arrays = dict[str, NDArray[Any]]
 
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
-_ONE_SIDED = 1.645  # quantile of the normal distribution at 95 %
+_ONE_SIDED = 0.674  # quantile of the normal distribution at 75 %
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
@@ -112,7 +119,7 @@ class Evidence:
 
     @property
     def largest_size(self) -> FloatArray:
-        """The largest size that the data allow, one-sided at 95 %.
+        """The largest size that the data allow, one-sided at 75 %.
 
         A size is a share of variance, the square of a partial correlation, and that has a standard
         error of about one over the root of the number of samples.
@@ -273,11 +280,12 @@ def gather_evidence(
         sparse = sparse_tests(samples, allowed, own, model.sources)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    # who leaves out what the other knows finds false causes
+    # terms that leave out what the network knows find false causes: they may only confirm it
     believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
     sparse_counts = settings.sparse_evidence & (own | believed)
     both = cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
-    p_value = np.where(sparse_counts, both, network_p)
+    confirmed = np.clip(both, network_p**2, network_p) if settings.sparse_evidence else network_p
+    p_value = np.where(sparse_counts, both, np.maximum(confirmed, SMALLEST))
     effect = np.where(looked_at, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
     sparse_leads = sparse_counts & (sparse.p_value < network_p)
     between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads & looked_at

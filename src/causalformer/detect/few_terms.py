@@ -637,10 +637,11 @@ class Search:
         """
         straight = terms % _N_FORMS == 0
         p_values = _p_value(_t(share, freedom) / np.sqrt(unequal), freedom)
+        likely = 1.0 / (1 + terms // _N_FORMS % self._max_lag)  # the longer a lag, the rarer
         weights = np.where(
             straight,
-            _AT_ONE_LAG / max(int(straight.sum()), 1),
-            _NOT_STRAIGHT / max(int((~straight).sum()), 1),
+            _AT_ONE_LAG * likely / max(float(likely[straight].sum()), _TINY),
+            _NOT_STRAIGHT * likely / max(float(likely[~straight].sum()), _TINY),
         )
         if straight.any():
             less = float(np.average(unequal[straight], weights=share[straight]))

@@ -20,6 +20,13 @@ from causalformer.data.scaling import (
     fit_table_scaling,
     levelled,
 )
+from causalformer.data.time_terms import (
+    Season,
+    TimeTerms,
+    checked_season,
+    find_seasons,
+    find_time_terms,
+)
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import new_network
@@ -59,6 +66,7 @@ class DefaultOptions:
     instantaneous: Instantaneous = "auto"
     stability: int = 0
     n_jobs: int = 1
+    season: Season = "auto"
     knowledge: PriorKnowledge = field(default_factory=PriorKnowledge)
     max_memory: str | float | None = None
 
@@ -79,6 +87,7 @@ class DefaultOptions:
             raise SettingsError(
                 f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
             )
+        checked_season(self.season)
         memory_limit(self.max_memory)
 
 
@@ -91,7 +100,9 @@ class DefaultFit:
     """What the default method leaves behind.
 
     Everything is in the order of the user's columns, `names`, but for `model` and `scaling`: their
-    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`).
+    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`). `seasons` are
+    the periods that the series of any table are freed from, beside trends and level shifts of its
+    own (see `causalformer.data.time_terms`); None if they are taken as they are.
     """
 
     settings: DetectorSettings
@@ -103,6 +114,7 @@ class DefaultFit:
     graph: CausalGraph
     scores: Mapping[str, NDArray[Any]]
     diagnostics: Diagnostics
+    seasons: tuple[float, ...] | None = None
 
     def attributes(self) -> dict[str, Any]:
         """Name the results as the estimator shows them."""
@@ -122,28 +134,38 @@ class DefaultFit:
         table = table.select(self._inner_names)
         predicted = np.full(table.values.shape, np.nan)
         slot = slots_with_past(table.segments, max_lag)
-        past, _ = lagged_samples(torch.from_numpy(self._filled(table)), max_lag)
+        terms = self._time_terms(table)
+        freed = terms.without(table)
+        past, _ = lagged_samples(torch.from_numpy(self._filled(freed)), max_lag)
         predicted[slot] = self._predict(past[slot - max_lag])
-        return self.scaling.undo(predicted, table)[:, np.argsort(self.order)]
+        predicted = self.scaling.undo(predicted, freed) + terms.of(table)
+        return predicted[:, np.argsort(self.order)]
 
     def explain(self, table: SeriesTable, slot: int) -> LocalExplanation:
         """Share the prediction of one slot among the past values it rests on."""
         table = table.select(self._inner_names)
         segment = next(s for s in reversed(table.segments) if s.start <= max(slot, 0))
-        scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
+        scores = self._scores(table)
         inner = explain_slot(self.model, scores, table.values, slot, table.names, segment)
         return inner.in_order(self.names)
 
     def explain_many(self, table: SeriesTable, slots: Sequence[int]) -> Iterator[LocalExplanation]:
         """Explain many slots, each with enough past in its own segment, for the price of few."""
         table = table.select(self._inner_names)
-        scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
+        scores = self._scores(table)
         for inner in explain_slots(self.model, scores, table.values, slots, table.names):
             yield inner.in_order(self.names)
 
     @property
     def _inner_names(self) -> list[str]:
         return [self.names[i] for i in self.order]
+
+    def _time_terms(self, table: SeriesTable) -> TimeTerms:
+        return TimeTerms((), {}) if self.seasons is None else find_time_terms(table, self.seasons)
+
+    def _scores(self, table: SeriesTable) -> torch.Tensor:
+        freed = self._time_terms(table).without(table)
+        return torch.from_numpy(self._filled(freed)).to(next(self.model.parameters()))
 
     def _filled(self, table: SeriesTable) -> FloatArray:
         scores = self.scaling.apply(table)
@@ -165,6 +187,8 @@ class DefaultFit:
             "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
             "order": np.array(self.order, dtype=np.float64),
         }
+        if self.seasons is not None:
+            arrays["seasons"] = np.array(self.seasons, dtype=np.float64)
         arrays |= {f"scores.{k}": v.astype(np.float64, copy=False) for k, v in self.scores.items()}
         arrays |= {f"diagnostics.{k}": v for k, v in self.diagnostics.arrays().items()}
         return {"weights": self.model.state_dict(), "arrays": arrays}
@@ -205,6 +229,7 @@ class DefaultFit:
             graph=stored.graph,
             scores=scores,
             diagnostics=diagnostics,
+            seasons=tuple(stored.arrays["seasons"].tolist()) if "seasons" in stored.arrays else None,
         )
 
 
@@ -229,6 +254,10 @@ def fit_default(
     expected_plan(table, options, settings)
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
+    seasons = _seasons(table, options.season)
+    time_terms = find_time_terms(table, seasons)
+    told = time_terms.told(table)
+    table = time_terms.without(table)
     scaling = fit_table_scaling(table)
     values = scaling.apply(table)
     values.setflags(write=False)  # the table may keep it without a copy
@@ -298,6 +327,7 @@ def fit_default(
         "missing_share": round(float(table.n_missing.mean() / table.n_slots), 6),
         "max_lag_used": choice.max_lag,
         "max_lag_reason": choice.reason,
+        "time_terms": list(told),
         "warnings": list(diagnostics.warnings),
     }
     back = np.argsort(order)
@@ -312,7 +342,14 @@ def fit_default(
         graph=CausalGraph(given.names, found.edges(table.names, frequency), facts),
         scores={name: m[at] for name, m in _score_matrices(found).items()},
         diagnostics=diagnostics,
+        seasons=seasons,
     )
+
+
+def _seasons(table: SeriesTable, season: Season) -> tuple[float, ...]:
+    if isinstance(season, str):
+        return find_seasons(table)
+    return () if season is None else checked_season(season)
 
 
 def expected_plan(

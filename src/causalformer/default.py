@@ -23,9 +23,10 @@ from causalformer.data.scaling import (
 from causalformer.data.time_terms import (
     Season,
     TimeTerms,
-    checked_season,
+    check_seen,
     find_seasons,
     find_time_terms,
+    read_season,
 )
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
@@ -66,9 +67,9 @@ class DefaultOptions:
     instantaneous: Instantaneous = "auto"
     stability: int = 0
     n_jobs: int = 1
-    season: Season = "auto"
     knowledge: PriorKnowledge = field(default_factory=PriorKnowledge)
     max_memory: str | float | None = None
+    season: Season = "auto"
 
     def __post_init__(self) -> None:
         if not (_is_auto(self.max_lag) or (is_whole(self.max_lag) and int(self.max_lag) >= 1)):
@@ -87,7 +88,7 @@ class DefaultOptions:
             raise SettingsError(
                 f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
             )
-        checked_season(self.season)
+        read_season(self.season)
         memory_limit(self.max_memory)
 
 
@@ -229,7 +230,9 @@ class DefaultFit:
             graph=stored.graph,
             scores=scores,
             diagnostics=diagnostics,
-            seasons=tuple(stored.arrays["seasons"].tolist()) if "seasons" in stored.arrays else None,
+            seasons=tuple(stored.arrays["seasons"].tolist())
+            if "seasons" in stored.arrays
+            else None,
         )
 
 
@@ -347,9 +350,11 @@ def fit_default(
 
 
 def _seasons(table: SeriesTable, season: Season) -> tuple[float, ...]:
-    if isinstance(season, str):
+    periods = read_season(season)
+    if periods == "auto":
         return find_seasons(table)
-    return () if season is None else checked_season(season)
+    check_seen(table, periods)
+    return periods
 
 
 def expected_plan(

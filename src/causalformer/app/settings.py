@@ -33,6 +33,7 @@ class RunSettings(Columns):
     alpha: float = Field(0.05, gt=0, lt=1)
     instantaneous: Literal["auto", "yes", "no"] = "auto"
     stability: int = Field(0, ge=0, le=1000)
+    season: Text = "auto"
     missing: Literal["mask", "interpolate", "previous", "mean"] = "mask"
     prepare: Texts = ()
     forbid: Texts = ()

@@ -15,12 +15,14 @@ criterion (Chen and Chen 2008),
 .. math:: n \log(RSS / n) + k (\log n + \log p) ,
 
 where p counts the terms of its kind on offer, in all series. Trends and shifts stand beside
-:math:`4 (n / 100)^{1/4}` lags, seasons beside :math:`12 (n / 100)^{1/4}`, the two lengths of Schwert
-(1989): a long past imitates a slow trend, and only a long past tells a resonance, which loses its
-phase, from a season, which never does. The errors may be of unequal size: White's (1980) statistic
-has to pay as well. Terms that one series follows are likely to act on others: they are offered to
-all, and there pay the plain criterion, without :math:`\log p`. What remains of a term that does not
-pay even that is too small in either of two series for their product to make an edge.
+:math:`4 (n / 100)^{1/4}` lags, seasons beside :math:`12 (n / 100)^{1/4}`, the two lengths of
+Schwert (1989): a long past imitates a slow trend, and only a long past tells a resonance from a
+season. A season is a line, too: an oscillator loses its phase and spreads over the frequencies
+around it, so a line must pay the same price above their level (Thomson's 1982 test). The errors may
+be of unequal size: White's (1980) statistic has to pay as well. Terms that one series follows are
+likely to act on others: they are offered to all, and there pay the plain criterion, without
+:math:`\log p`. What remains of a term that does not pay even that is too small in either of two
+series for their product to make an edge.
 
 A season is the same for all series; its period is where the gains of all lines that belong to it
 are largest, and a whole number of slots unless another one pays for one more parameter.
@@ -29,16 +31,15 @@ A series that wanders like a random walk keeps its steps, which are its own nois
 off only if a series without them returns to its level (test of Dickey and Fuller 1979).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalformer import scratch
-from causalformer.arrays import is_whole
 from causalformer.data.series import SeriesTable
 from causalformer.errors import SettingsError
 from causalformer.names import listed
@@ -46,7 +47,7 @@ from causalformer.names import listed
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-Season = Literal["auto"] | None | float | Sequence[float]
+Season = str | float | Sequence[float] | None
 
 _NEAR, _FAR = 4.0, 12.0  # Schwert's lengths of the past, in lags at 100 slots
 _LEAST_SLOTS = 50  # of a segment that is searched
@@ -54,6 +55,7 @@ _N_HALF_WAVES = 6
 _LEAST_PERIODS = 3.0  # that must be seen of a season
 _LEAST_SIDE = 10  # slots before and after a level shift,
 _LEAST_SIDE_SHARE = 0.05  # and as a share of a segment
+_N_AROUND = 6  # frequencies on either side of a line that it must stand out from
 _MOST_TERMS = 20  # that a series is searched for
 _PADDING = 4  # how much finer than 1 / n frequencies are tried
 _REACH = 5.0  # standard deviations of a normal law; values beyond do not count as farther out
@@ -151,9 +153,7 @@ class TimeTerms:
             for term in terms:
                 by_kind.setdefault(self._named(term, table, k), []).append(repr(table.names[i]))
         order = sorted(by_kind, key=lambda text: not text.startswith("a season"))
-        return tuple(
-            text.format(listed(dict.fromkeys(by_kind[text]))) for text in order
-        )
+        return tuple(text.format(listed(dict.fromkeys(by_kind[text]))) for text in order)
 
     def _named(self, term: Term, table: SeriesTable, segment: int) -> str:
         if term.kind == "trend":
@@ -167,33 +167,55 @@ class TimeTerms:
         return f"a season of {period:.4g} slots in {{}}"
 
 
-def checked_season(season: object) -> Season:
-    """Check the option: ``"auto"``, None, a period in slots or several.
+def read_season(season: object) -> Literal["auto"] | tuple[float, ...]:
+    """Read the option: ``"auto"``, None or ``"none"``, a period in slots or several, also as text.
 
     Examples
     --------
-    >>> checked_season((24, 168))
-    (24.0, 168.0)
-    >>> checked_season(1)
+    >>> read_season("auto"), read_season(None), read_season("24, 168")
+    ('auto', (), (24.0, 168.0))
+    >>> read_season(1)
     Traceback (most recent call last):
     ...
-    causalformer.errors.SettingsError: season is 1; choose 'auto', None, or a number of slots from 2
-    such as 24, or several
+    causalformer.errors.SettingsError: season is 1; choose 'auto', 'none', a number of slots from 2
+    such as 24, or several such as 24, 168
     """
-    if season is None or (isinstance(season, str) and season == "auto"):
-        return season  # type: ignore[return-value]
-    periods = season if isinstance(season, (list, tuple)) else (season,)
-    if not periods or not all(_is_period(period) for period in periods):
+    if isinstance(season, str) and season.strip() == "auto":
+        return "auto"
+    if season is None or (isinstance(season, str) and season.strip() == "none"):
+        return ()
+    parts: Any = season.split(",") if isinstance(season, str) else season
+    try:
+        periods = tuple(float(part) for part in np.atleast_1d(np.asarray(parts)))
+    except (TypeError, ValueError):
+        periods = ()
+    if not periods or isinstance(season, bool) or not all(2 <= p < np.inf for p in periods):
         raise SettingsError(
-            f"season is {season!r}; choose 'auto', None, or a number of slots from 2 such as 24, "
-            "or several"
+            f"season is {season!r}; choose 'auto', 'none', a number of slots from 2 such as 24, or "
+            "several such as 24, 168"
         )
-    return tuple(float(period) for period in periods)
+    return periods
 
 
-def _is_period(period: object) -> bool:
-    number = is_whole(period) or isinstance(period, (float, np.floating))
-    return number and 2 <= period < np.inf  # type: ignore[operator]
+def check_seen(table: SeriesTable, periods: Sequence[float]) -> None:
+    """Refuse a season of which no segment of the table shows three periods.
+
+    Examples
+    --------
+    >>> check_seen(SeriesTable(np.zeros((60, 2)), ("a", "b")), [24])
+    Traceback (most recent call last):
+    ...
+    causalformer.errors.SettingsError: the season of 24 slots is too long: the longest stretch
+    without a break has 60 slots, and 3 periods must be seen; choose a shorter one, or 'none'
+    """
+    longest = max(segment.stop - segment.start for segment in table.segments)
+    for period in periods:
+        if longest < _LEAST_PERIODS * period:
+            raise SettingsError(
+                f"the season of {period:g} slots is too long: the longest stretch without a break "
+                f"has {longest} slots, and {_LEAST_PERIODS:g} periods must be seen; choose a "
+                "shorter one, or 'none'"
+            )
 
 
 def find_seasons(table: SeriesTable) -> tuple[float, ...]:
@@ -263,8 +285,6 @@ def _long_enough(table: SeriesTable) -> dict[int, FloatArray]:
 
 def _distinct(slow: Sequence[Term], n_slots: int) -> list[Term]:
     """List trends and shifts once; of shifts within the near past of each other the commonest."""
-    from collections import Counter
-
     kept: list[Term] = []
     for term, _ in Counter(slow).most_common():
         near = (abs(term.at - other.at) for other in kept if other.kind == term.kind == "shift")
@@ -308,20 +328,20 @@ class _Innovations:
 
     def gain(self, term: Term) -> float:
         """By how much the criterion falls, prices apart, if a term is taken in."""
-        freed = self._freed(term)
+        freed = self._freed(term.columns(self.n_slots))
         weights = np.linalg.lstsq(freed, self._error, rcond=_SAME)[0]
         return float(self._gain(self._error @ (freed @ weights)))
 
     def robust_gain(self, term: Term) -> float:
         """Give the same, by White's statistic."""
-        freed = self._freed(term)
+        freed = self._freed(term.columns(self.n_slots))
         weights = np.linalg.lstsq(freed, self._error, rcond=_SAME)[0]
         score = freed * (self._error - freed @ weights)[:, None]
         moment = freed.T @ self._error
         return float(moment @ np.linalg.pinv(score.T @ score, hermitian=True) @ moment)
 
-    def _freed(self, term: Term) -> FloatArray:
-        columns = term.columns(self.n_slots)[self.rows]
+    def _freed(self, columns: FloatArray) -> FloatArray:
+        columns = columns[self.rows]
         return np.asarray(columns - self._axes @ (self._axes.T @ columns))
 
     def _gain(self, explained: FloatArray | float) -> FloatArray:
@@ -370,7 +390,7 @@ class _Innovations:
 
 
 def _n_lags(n_slots: int, order: float) -> int:
-    return min(int(order * (n_slots / 100) ** 0.25), n_slots // 10)
+    return int(min(order * (n_slots / 100) ** 0.25, n_slots // 10))
 
 
 def _searched(
@@ -384,8 +404,8 @@ def _searched(
     if far.freedom < _LEAST_SLOTS // 2:
         return ()
     trends = [Term("trend", k) for k in range(_N_HALF_WAVES + 1)]
-    found = list(held)
-    while len(found) < len(held) + _MOST_TERMS:
+    found, oscillations = list(held), list[float]()
+    while len(found) + len(oscillations) < len(held) + _MOST_TERMS:
         near.hold(found)
         price = np.log(near.freedom) + np.log(n_searched)
         shifts = near.shift_gains()
@@ -395,6 +415,8 @@ def _searched(
         if lines:
             far.hold(found)
             frequency, gains = far.line_gains()
+            for other in oscillations:
+                gains[np.abs(frequency - other) <= _LEAST_PERIODS / len(x)] = 0.0
             at = int(gains.argmax())
             line = Term("season", float(frequency[at]))
             options.append((gains[at], 2 * (price + np.log(len(x) / 2)), far, line))
@@ -403,8 +425,27 @@ def _searched(
             break
         if best.kind == "season":
             best = Term("season", _refined([(far, 1)], best.at, 1 / len(x)))
+            others = [term for term in found if term.kind == "season"]
+            if _local_gain(x, best.at, others) <= price:
+                oscillations.append(best.at)
+                continue
         found.append(best)
     return tuple(found)
+
+
+def _local_gain(x: FloatArray, frequency: float, others: Sequence[Term]) -> float:
+    """Give the gain of a line over the mean power of the frequencies around it."""
+    season = Term("season", frequency)
+    course = _course(x, [season])
+    rest = np.nan_to_num(_within_reach(x) - _course(x, [season, *others]))
+    rest -= rest.mean()
+    distance = (np.arange(_N_AROUND) + 1.5) / len(x)
+    around = np.concatenate([frequency - distance, frequency + distance])
+    around = around[(around > 0) & (around < 0.5)]
+    waves = np.exp(-2j * np.pi * np.outer(around, np.arange(len(x))))
+    power = float((np.abs(waves @ rest) ** 2).mean() / len(x))
+    ratio = float(course @ course) / 2 / max(power, np.finfo(float).tiny)
+    return float(2 * len(around) * np.log1p(ratio / max(len(around), 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,9 +490,7 @@ def _gain_at(orders: Sequence[tuple[_Innovations, int]], frequency: float) -> fl
     return sum(beside.gain(Term("season", min(k * frequency, 0.5))) for beside, k in orders)
 
 
-def _refined(
-    orders: Sequence[tuple[_Innovations, int]], frequency: float, width: float
-) -> float:
+def _refined(orders: Sequence[tuple[_Innovations, int]], frequency: float, width: float) -> float:
     """Give the frequency, within a width, whose multiples gain most."""
     from scipy.optimize import minimize_scalar
 

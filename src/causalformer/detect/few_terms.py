@@ -337,8 +337,9 @@ class Search:
         t = _t(rest[terms], freedom)
         p_value = float(cauchy_combination(*_p_value(t, freedom)))
         if p_value < _SOME_EVIDENCE:
-            t = t / self._unequal(terms, others) ** (self._caution / 2)
-            p_value = float(cauchy_combination(*_p_value(t, freedom)))
+            raised, known = self._unequal(terms, others)
+            t = t / raised ** (self._caution / 2)
+            p_value = float(cauchy_combination(*_p_value(t, np.minimum(known, freedom))))
         return p_value, float(rest[terms].max())
 
     def _tests(self, cause: int) -> BoolArray:
@@ -458,17 +459,22 @@ class Search:
         share = shared**2 / np.where(says_more, variance, 1.0) / self._left(chosen)
         return np.asarray(np.where(says_more, np.minimum(share, 1.0), 0.0))
 
-    def _unequal(self, terms: IntArray, chosen: IntArray) -> FloatArray:
+    def _unequal(self, terms: IntArray, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
         """Give by how much unequal errors raise the variance of each term's weight, at least one.
 
-        White's estimate, each error raised by what the term took from it (HC3).
+        White's estimate, each error raised by what the term took from it (HC3). It rests on few
+        samples if errors are large where the term is. So also give the freedom of a chi-square law
+        of the same mean and variance (Satterthwaite 1946), if errors are normal.
         """
         freed = self._beside(self._rows, np.append(terms, len(self._mean) - 2), chosen)
         term, wrong = freed[:, :-1], freed[:, -1:]
         pull = term**2 / np.maximum((term**2).sum(axis=0), _TINY)
         wrong = wrong - term * (term * wrong).sum(axis=0) / np.maximum((term**2).sum(axis=0), _TINY)
-        robust = (pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2).sum(axis=0)
-        return np.asarray(np.maximum(robust / np.maximum((wrong**2).mean(axis=0), _TINY), 1.0))
+        parts = pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2
+        robust = parts.sum(axis=0)
+        freedom = 3.0 * robust**2 / np.maximum((parts**2).sum(axis=0), _TINY)
+        raised = np.maximum(robust / np.maximum((wrong**2).mean(axis=0), _TINY), 1.0)
+        return raised, freedom
 
     def _beside(
         self, rows: Float[np.ndarray, "sample column"], columns: IntArray, chosen: IntArray
@@ -500,7 +506,7 @@ def _t(share: FloatArray, freedom: float) -> FloatArray:
     return np.asarray(np.sqrt(freedom * share / (1.0 - np.minimum(share, 1 - _TINY))))
 
 
-def _p_value(t: FloatArray, freedom: float) -> FloatArray:
+def _p_value(t: FloatArray, freedom: FloatArray | float) -> FloatArray:
     """Give the two-sided p-value of Student's t."""
     from scipy.special import stdtr
 

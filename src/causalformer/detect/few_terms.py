@@ -338,6 +338,10 @@ class Search:
         p_value = float(cauchy_combination(*_p_value(t, freedom)))
         if p_value < _SOME_EVIDENCE:
             raised, known = self._unequal(terms, others)
+            for form in np.unique(terms % _N_FORMS):  # restless times last: lags tell the same
+                alike = terms % _N_FORMS == form
+                raised[alike] = np.maximum(raised[alike], raised[alike].mean())
+                known[alike] = np.minimum(known[alike], known[alike].mean())
             t = t / raised ** (self._caution / 2)
             p_value = float(cauchy_combination(*_p_value(t, np.minimum(known, freedom))))
         return p_value, float(rest[terms].max())
@@ -415,16 +419,19 @@ class Search:
         """Add terms to the effect's own past, one by one, while they pay; then drop idle ones."""
         most = min(_MOST_CHOSEN, int(self._n) // _SAMPLES_PER_TERM)
         chosen = np.flatnonzero(self._first & usable)[:most]
-        kept = np.isin(np.arange(len(usable)), chosen)
+        kept, refused = np.isin(np.arange(len(usable)), chosen), list[int]()
         while len(chosen) < kept.sum() + most:
             matters = np.isin(self._value, self._value[chosen])
             open_to_choice = usable & (self._tested | matters)
             share = np.where(open_to_choice, self._shares_beside(chosen), 0.0)
-            share[chosen] = 0.0
+            share[chosen] = share[refused] = 0.0
             best = int(share.argmax())
             if not self._pays(share[best]):
                 break
-            chosen = np.append(chosen, best)
+            if self._pays(self._robust_share(best, chosen, share[best])):
+                chosen = np.append(chosen, best)
+            else:
+                refused.append(best)
         return self._without_idle(chosen, kept)
 
     def _without_idle(self, chosen: IntArray, kept: BoolArray) -> IntArray:
@@ -475,6 +482,11 @@ class Search:
         freedom = 3.0 * robust**2 / np.maximum((parts**2).sum(axis=0), _TINY)
         raised = np.maximum(robust / np.maximum((wrong**2).mean(axis=0), _TINY), 1.0)
         return raised, freedom
+
+    def _robust_share(self, term: int, chosen: IntArray, share: float) -> float:
+        """Lower the share that a term explains by how much unequal errors raise its variance."""
+        raised, _ = self._unequal(np.array([term]), chosen)
+        return share / (share + float(raised[0]) ** self._caution * (1.0 - share))
 
     def _beside(
         self, rows: Float[np.ndarray, "sample column"], columns: IntArray, chosen: IntArray

@@ -31,12 +31,13 @@ from causalformer.data.time_terms import (
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import new_network
+from causalformer.detect.change import Change, find_changes
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
-from causalformer.detect.samples import make_samples
+from causalformer.detect.samples import Samples, make_samples
 from causalformer.detect.screening import LEAST_CANDIDATES, n_candidates
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
@@ -44,7 +45,7 @@ from causalformer.diagnostics import Diagnostics, diagnose
 from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation, explain_slot, explain_slots
 from causalformer.graph import CausalGraph
-from causalformer.knowledge import PriorKnowledge
+from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.model.channels import ChannelNetwork
 from causalformer.model_files import StoredModel
 from causalformer.training import CheckpointFile, Epoch, History
@@ -215,6 +216,7 @@ class DefaultFit:
             counted=stored.arrays["diagnostics.counted"],
             max_lag=max_lag,
             max_lag_reason=str(stored.graph.metadata.get("max_lag_reason", "")),
+            time_terms=tuple(stored.graph.metadata.get("time_terms", ())),
             warnings=tuple(stored.graph.metadata.get("warnings", ())),
         )
         return cls(
@@ -321,7 +323,8 @@ def fit_default(
             random_state=random_state,
             checkpoint=checkpoint,
         )
-    diagnostics = diagnose(given, scores, found, choice)
+    changes = _changes(table, samples, found, known)
+    diagnostics = diagnose(given, scores, found, choice, told, changes)
     facts = {
         **metadata,
         "n_slots": table.n_slots,
@@ -355,6 +358,20 @@ def _seasons(table: SeriesTable, season: Season) -> tuple[float, ...]:
         return find_seasons(table)
     check_seen(table, periods)
     return periods
+
+
+def _changes(
+    table: SeriesTable, samples: Samples, found: FoundEdges, known: KnownGraph
+) -> tuple[Change, ...]:
+    """Test whether mechanisms change, by the scores and by the values of the freed table."""
+    run = table.run_of_slot
+    values = make_samples(
+        levelled(table), table.segments, run, samples.max_lag, int(samples.fold.max()) + 1
+    )
+    lengths = np.bincount(run)
+    place = np.arange(table.n_slots) - (np.cumsum(lengths) - lengths)[run]
+    tested = np.asarray(known.allowed[..., 1:].any(axis=-1))
+    return find_changes([samples, values], found.lagged, tested, (place + 0.5) / lengths[run])
 
 
 def expected_plan(

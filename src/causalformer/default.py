@@ -31,7 +31,7 @@ from causalformer.data.time_terms import (
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import new_network
-from causalformer.detect.change import Change, find_changes
+from causalformer.detect.change import MOST_VALUES, Change, find_changes
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.instantaneous import instantaneous_evidence
@@ -102,9 +102,8 @@ class DefaultFit:
     """What the default method leaves behind.
 
     Everything is in the order of the user's columns, `names`, but for `model` and `scaling`: their
-    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`). `seasons` are
-    the periods that the series of any table are freed from, beside trends and level shifts of its
-    own (see `causalformer.data.time_terms`); None if they are taken as they are.
+    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`). So are those
+    of `time_terms`, which tables are freed from before they are scaled.
     """
 
     settings: DetectorSettings
@@ -116,7 +115,7 @@ class DefaultFit:
     graph: CausalGraph
     scores: Mapping[str, NDArray[Any]]
     diagnostics: Diagnostics
-    seasons: tuple[float, ...] | None = None
+    time_terms: TimeTerms = field(default_factory=TimeTerms)
 
     def attributes(self) -> dict[str, Any]:
         """Name the results as the estimator shows them."""
@@ -136,11 +135,10 @@ class DefaultFit:
         table = table.select(self._inner_names)
         predicted = np.full(table.values.shape, np.nan)
         slot = slots_with_past(table.segments, max_lag)
-        terms = self._time_terms(table)
-        freed = terms.without(table)
+        freed = self.time_terms.without(table)
         past, _ = lagged_samples(torch.from_numpy(self._filled(freed)), max_lag)
         predicted[slot] = self._predict(past[slot - max_lag])
-        predicted = self.scaling.undo(predicted, freed) + terms.of(table)
+        predicted = self.scaling.undo(predicted, freed) + self.time_terms.of(table)
         return predicted[:, np.argsort(self.order)]
 
     def explain(self, table: SeriesTable, slot: int) -> LocalExplanation:
@@ -162,11 +160,8 @@ class DefaultFit:
     def _inner_names(self) -> list[str]:
         return [self.names[i] for i in self.order]
 
-    def _time_terms(self, table: SeriesTable) -> TimeTerms:
-        return TimeTerms((), {}) if self.seasons is None else find_time_terms(table, self.seasons)
-
     def _scores(self, table: SeriesTable) -> torch.Tensor:
-        freed = self._time_terms(table).without(table)
+        freed = self.time_terms.without(table)
         return torch.from_numpy(self._filled(freed)).to(next(self.model.parameters()))
 
     def _filled(self, table: SeriesTable) -> FloatArray:
@@ -189,8 +184,7 @@ class DefaultFit:
             "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
             "order": np.array(self.order, dtype=np.float64),
         }
-        if self.seasons is not None:
-            arrays["seasons"] = np.array(self.seasons, dtype=np.float64)
+        arrays |= self.time_terms.stored()
         arrays |= {f"scores.{k}": v.astype(np.float64, copy=False) for k, v in self.scores.items()}
         arrays |= {f"diagnostics.{k}": v for k, v in self.diagnostics.arrays().items()}
         return {"weights": self.model.state_dict(), "arrays": arrays}
@@ -232,9 +226,7 @@ class DefaultFit:
             graph=stored.graph,
             scores=scores,
             diagnostics=diagnostics,
-            seasons=tuple(stored.arrays["seasons"].tolist())
-            if "seasons" in stored.arrays
-            else None,
+            time_terms=TimeTerms.restored(stored.arrays),
         )
 
 
@@ -259,9 +251,8 @@ def fit_default(
     expected_plan(table, options, settings)
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
-    seasons = _seasons(table, options.season)
-    time_terms = find_time_terms(table, seasons)
-    told = time_terms.told(table)
+    time_terms = find_time_terms(table, _seasons(table, options.season))
+    told = time_terms.told(table, given.names)
     table = time_terms.without(table)
     scaling = fit_table_scaling(table)
     values = scaling.apply(table)
@@ -348,7 +339,7 @@ def fit_default(
         graph=CausalGraph(given.names, found.edges(table.names, frequency), facts),
         scores={name: m[at] for name, m in _score_matrices(found).items()},
         diagnostics=diagnostics,
-        seasons=seasons,
+        time_terms=time_terms,
     )
 
 
@@ -364,6 +355,8 @@ def _changes(
     table: SeriesTable, samples: Samples, found: FoundEdges, known: KnownGraph
 ) -> tuple[Change, ...]:
     """Test whether mechanisms change, by the scores and by the values of the freed table."""
+    if samples.past.numel() > MOST_VALUES:
+        return ()
     run = table.run_of_slot
     values = make_samples(
         levelled(table), table.segments, run, samples.max_lag, int(samples.fold.max()) + 1

@@ -51,15 +51,28 @@ def twin(x, max_lag, effect):
 
     def chosen_among(usable):
         first = [k for k in usable if owner[k] == effect and k % 6 == 0]
-        chosen = list(first)
+        chosen, refused = list(first), []
         while True:
             matters = {k // 6 for k in chosen}
             rest = [k for k in usable if k not in chosen and (k % 6 < 4 or k // 6 in matters)]
+            rest = [k for k in rest if k not in refused]
             best = min(rest, key=lambda k: error([*chosen, k]))
-            if n * np.log(error([*chosen, best]) / error(chosen)) + price >= 0:
+            share = 1 - error([*chosen, best]) / error(chosen)
+            if n * np.log1p(-share) + price >= 0:
                 break
-            chosen.append(best)
+            unequal, _ = unequal_errors(best, chosen)
+            share = share / (share + max(unequal, 1.0) * (1 - share))
+            (refused if n * np.log1p(-share) + price >= 0 else chosen).append(best)
         return without_idle(chosen, first)
+
+    def unequal_errors(k, chosen):
+        design = np.column_stack([np.ones(n), terms[:, chosen], terms[:, k]])
+        wrong = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+        before = np.linalg.lstsq(design[:, :-1], terms[:, k], rcond=None)[0]
+        freed = terms[:, k] - design[:, :-1] @ before
+        pull = freed**2 / (freed**2).sum()
+        parts = pull * (wrong / (1 - pull)) ** 2
+        return parts.sum() / (wrong**2).mean(), 3 * parts.sum() ** 2 / (parts**2).sum()
 
     def without_idle(chosen, kept):
         while set(chosen) - set(kept):
@@ -80,21 +93,18 @@ def twin(x, max_lag, effect):
 
     def of_cause(cause, chosen):
         freedom = n - len(chosen) - 2
-        by_term = []
-        for k in np.flatnonzero((owner == cause) & (np.arange(len(owner)) % 6 < 4)):
-            design = np.column_stack([np.ones(n), terms[:, chosen], terms[:, k]])
-            beta = np.linalg.lstsq(design, y, rcond=None)[0]
-            before = np.linalg.lstsq(design[:, :-1], terms[:, k], rcond=None)[0]
-            freed, wrong = terms[:, k] - design[:, :-1] @ before, y - design @ beta
-            pull = freed**2 / (freed**2).sum()
-            classical = (wrong**2).sum() / freedom / (freed**2).sum()
-            unequal = (pull * (wrong / (1 - pull)) ** 2).sum() / (wrong**2).mean()
-            t = (
-                abs(beta[-1]) / np.sqrt(classical),
-                abs(beta[-1]) / np.sqrt(classical * max(unequal, 1.0)),
-            )
-            by_term.append(2 * student.sf(t, freedom))
-        plain, robust = (float(cauchy_combination(*p)) for p in np.array(by_term).T)
+        tested = np.flatnonzero((owner == cause) & (np.arange(len(owner)) % 6 < 4))
+        unequal, known = np.array([unequal_errors(k, chosen) for k in tested]).T
+        unequal = np.maximum(unequal, 1.0)
+        for form in range(4):
+            alike = tested % 6 == form
+            unequal[alike] = np.maximum(unequal[alike], unequal[alike].mean())
+            known[alike] = np.minimum(known[alike], known[alike].mean())
+        share = np.array([1 - error([*chosen, k]) / error(chosen) for k in tested])
+        t = np.sqrt(freedom * share / (1 - share))
+        plain = cauchy_combination(*(2 * student.sf(t, freedom)))
+        known = np.minimum(unequal**2 / (1 / freedom + (unequal - 1) ** 2 / known), freedom)
+        robust = cauchy_combination(*(2 * student.sf(t / np.sqrt(unequal), known)))
         return plain if plain >= 0.1 else robust
 
     p_values = []

@@ -32,9 +32,9 @@ off only if a series without them returns to its level (test of Dickey and Fulle
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,10 @@ from causalformer.names import listed
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+Kind = Literal["trend", "shift", "season"]
 Season = str | float | Sequence[float] | None
 
+_KINDS: Final[tuple[Kind, ...]] = ("trend", "shift", "season")
 _NEAR, _FAR = 4.0, 12.0  # Schwert's lengths of the past, in lags at 100 slots
 _LEAST_SLOTS = 50  # of a segment that is searched
 _N_HALF_WAVES = 6
@@ -78,11 +80,14 @@ class Term:
         level is another; the frequency of a season, in periods per slot.
     """
 
-    kind: Literal["trend", "shift", "season"]
+    kind: Kind
     at: float
 
-    def columns(self, n_slots: int) -> FloatArray:
-        """Give the one or two columns ``[slot, column]`` of the term.
+    def columns(self, n_slots: int, slot: FloatArray | None = None) -> FloatArray:
+        """Give the one or two columns ``[slot, column]`` of the term in a segment.
+
+        Without `slot`, of all its slots. A trend stays where it was before the first slot and
+        after the last.
 
         Examples
         --------
@@ -92,15 +97,45 @@ class Term:
         array([[ 1.,  0., -1., -0.],
                [ 0.,  1.,  0., -1.]])
         """
-        slot = np.arange(n_slots)
+        slot = np.arange(n_slots, dtype=np.float64) if slot is None else slot
         if self.kind == "shift":
             return (slot >= self.at).astype(np.float64)[:, None]
         if self.kind == "trend":
-            share = (slot + 0.5) / n_slots
+            share = (slot.clip(0, n_slots - 1) + 0.5) / n_slots
             return (np.cos(np.pi * self.at * share) if self.at else share - 0.5)[:, None]
         angle = 2 * np.pi * self.at * slot
         wave = np.column_stack([np.cos(angle), np.sin(angle)])
         return wave[:, :1] if self.at == 0.5 else wave  # the sine of every second slot is zero
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What one series follows in one segment: ``offset`` and its terms, each with weights.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+        What it follows.
+    weights : array ``[column]``
+        Of the columns of the terms.
+    offset : float
+        What makes the mean of the course zero.
+    rounding : float
+        What is nearer to the mean than this without the course is nothing but rounding.
+    mean : float
+        The mean of the series.
+    """
+
+    terms: tuple[Term, ...]
+    weights: FloatArray
+    offset: float
+    rounding: float
+    mean: float
+
+    def at(self, slot: FloatArray, n_slots: int) -> FloatArray:
+        """Give the course at slots of a segment of so many slots, also before and after it."""
+        columns = np.column_stack([term.columns(n_slots, slot) for term in self.terms])
+        return np.asarray(columns @ self.weights + self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,33 +145,93 @@ class TimeTerms:
     Attributes
     ----------
     periods : tuple of float
-        The seasons, in slots.
-    terms : dict
-        The terms of (segment, series), where there are any; positions in the table.
+        The seasons on offer, in slots.
+    courses : dict
+        The course of (segment, series), where there is one; positions in the table.
+    lengths : tuple of int
+        Slots of every segment.
+    begins : tuple of float
+        Time of the first slot of every segment, if the table has times.
+    step : float
+        Time from slot to slot.
     """
 
-    periods: tuple[float, ...]
-    terms: dict[tuple[int, int], tuple[Term, ...]]
+    periods: tuple[float, ...] = ()
+    courses: dict[tuple[int, int], Course] = field(default_factory=dict)
+    lengths: tuple[int, ...] = ()
+    begins: tuple[float, ...] = ()
+    step: float = 1.0
 
     def of(self, table: SeriesTable) -> FloatArray:
-        """Give what the series follow in every slot, with mean zero in each segment."""
+        """Give what the series follow in every slot of a table: the one learned from, or another.
+
+        The clock goes by the times of the tables, if both have them. Else every segment begins
+        when the segment of the same number began.
+        """
         course = scratch.empty(table.values.shape)
         course[:] = 0.0
-        for (k, i), terms in self.terms.items():
-            segment = table.segments[k]
-            course[segment, i] = _course(table.values[segment, i], terms)
+        begins = _begins(table)[0]
+        for number, segment in enumerate(table.segments):
+            k, first = number, 0
+            if begins and self.begins:
+                k = max(int(np.searchsorted(self.begins, begins[number], "right")) - 1, 0)
+                first = round((begins[number] - self.begins[k]) / self.step)
+            slot = first + np.arange(segment.stop - segment.start, dtype=np.float64)
+            for (of_segment, i), found in self.courses.items():
+                if of_segment == k:
+                    course[segment, i] = found.at(slot, self.lengths[k])
         return course
 
     def without(self, table: SeriesTable) -> SeriesTable:
         """Free the series of a table; it stays as it is if they follow nothing."""
-        if not self.terms:
+        if not self.courses:
             return table
         values = table.values - self.of(table)
+        for (_, i), found in self.courses.items():  # a clock leaves nothing but rounding
+            values[np.abs(values[:, i] - found.mean) <= found.rounding, i] = found.mean
         values.setflags(write=False)
         return replace(table, values=values)
 
-    def told(self, table: SeriesTable) -> tuple[str, ...]:
-        """Say in plain words which series follow what.
+    def stored(self) -> dict[str, FloatArray]:
+        """Give everything as arrays, for a file."""
+        rows = []
+        for (k, i), course in self.courses.items():
+            rows.append((k, i, -1.0, course.offset, course.rounding, course.mean))
+            at = 0
+            for term in course.terms:
+                n_columns = term.columns(1).shape[1]
+                weights = np.zeros(2)
+                weights[:n_columns] = course.weights[at : (at := at + n_columns)]
+                rows.append((k, i, float(_KINDS.index(term.kind)), term.at, *weights))
+        return {
+            "time.periods": np.array(self.periods, dtype=np.float64),
+            "time.courses": np.array(rows, dtype=np.float64).reshape(-1, 6),
+            "time.lengths": np.array(self.lengths, dtype=np.float64),
+            "time.begins": np.array([*self.begins, self.step], dtype=np.float64),
+        }
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, FloatArray]) -> Self:
+        """Read what `stored` gave; older files have nothing to read."""
+        if "time.courses" not in arrays:
+            return cls()
+        courses: dict[tuple[int, int], Course] = {}
+        for k, i, code, *numbers in arrays["time.courses"].tolist():
+            place = int(k), int(i)
+            if code < 0:
+                courses[place] = Course((), np.zeros(0), *numbers)
+                continue
+            term, old = Term(_KINDS[int(code)], numbers[0]), courses[place]
+            weights = numbers[1 : 1 + term.columns(1).shape[1]]
+            courses[place] = replace(
+                old, terms=(*old.terms, term), weights=np.append(old.weights, weights)
+            )
+        *begins, step = arrays["time.begins"].tolist()
+        periods, lengths = (arrays[f"time.{name}"].tolist() for name in ("periods", "lengths"))
+        return cls(tuple(periods), courses, tuple(map(int, lengths)), tuple(begins), step)
+
+    def told(self, table: SeriesTable, order: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Say in plain words which series follow what, in the order of the table or another.
 
         Examples
         --------
@@ -149,8 +244,10 @@ class TimeTerms:
         ("a season of 12 slots in 'sun'", "a level shift of 'gauge' at slot 100")
         """
         by_kind: dict[str, list[str]] = {}
-        for (k, i), terms in sorted(self.terms.items(), key=lambda item: item[0][::-1]):
-            for term in terms:
+        place = {name: position for position, name in enumerate(order or table.names)}
+        by_name = sorted(self.courses.items(), key=lambda item: place[table.names[item[0][1]]])
+        for (k, i), course in by_name:
+            for term in course.terms:
                 by_kind.setdefault(self._named(term, table, k), []).append(repr(table.names[i]))
         order = sorted(by_kind, key=lambda text: not text.startswith("a season"))
         return tuple(text.format(listed(dict.fromkeys(by_kind[text]))) for text in order)
@@ -255,12 +352,12 @@ def find_time_terms(table: SeriesTable, periods: Sequence[float] = ()) -> TimeTe
     --------
     >>> x = np.random.default_rng(0).standard_normal((300, 2))
     >>> x[:, 0] += np.linspace(0, 5, 300)
-    >>> find_time_terms(SeriesTable(x, ("a", "b"))).terms
+    >>> {place: c.terms for place, c in find_time_terms(SeriesTable(x, ("a", "b"))).courses.items()}
     {(0, 0): (Term(kind='trend', at=0),)}
     """
     segments = _long_enough(table)
     n_searched = len(segments) * table.n_series
-    chosen: dict[tuple[int, int], tuple[Term, ...]] = {}
+    courses: dict[tuple[int, int], Course] = {}
     for k, values in segments.items():
         lines = _harmonics([1 / period for period in periods], len(values))
         waves = [_kept(x, lines) for x in values.T]
@@ -270,8 +367,22 @@ def find_time_terms(table: SeriesTable, periods: Sequence[float] = ()) -> TimeTe
         for i, x in enumerate(values.T):
             terms = _without_steps_of_a_walk(x, _kept(x, [*slow, *lines]))
             if terms:
-                chosen[k, i] = terms
-    return TimeTerms(tuple(periods), chosen)
+                courses[k, i] = _fitted(x, terms)
+    lengths = tuple(segment.stop - segment.start for segment in table.segments)
+    return TimeTerms(tuple(periods), courses, lengths, *_begins(table))
+
+
+def _begins(table: SeriesTable) -> tuple[tuple[float, ...], float]:
+    """Give the time of the first slot of every segment, and the step; nothing without times."""
+    time = table.time
+    if time is None or table.n_slots < 2:
+        return (), 1.0
+    if np.issubdtype(time.dtype, np.datetime64):
+        time = time.astype("datetime64[ns]").astype(np.int64)
+    if not np.issubdtype(time.dtype, np.number):
+        return (), 1.0
+    step = float(np.median(np.diff(time)))
+    return (tuple(float(time[start]) for start in table.starts), step) if step > 0 else ((), 1.0)
 
 
 def _long_enough(table: SeriesTable) -> dict[int, FloatArray]:
@@ -286,7 +397,7 @@ def _long_enough(table: SeriesTable) -> dict[int, FloatArray]:
 def _distinct(slow: Sequence[Term], n_slots: int) -> list[Term]:
     """List trends and shifts once; of shifts within the near past of each other the commonest."""
     kept: list[Term] = []
-    for term, _ in Counter(slow).most_common():
+    for term, _ in Counter(sorted(slow)).most_common():
         near = (abs(term.at - other.at) for other in kept if other.kind == term.kind == "shift")
         if not any(distance <= _n_lags(n_slots, _NEAR) for distance in near):
             kept.append(term)
@@ -324,7 +435,7 @@ class _Innovations:
     @property
     def freedom(self) -> int:
         """Slots that count, less the number of weights."""
-        return len(self.rows) - self._axes.shape[1]
+        return int(len(self.rows) - self._axes.shape[1])
 
     def gain(self, term: Term) -> float:
         """By how much the criterion falls, prices apart, if a term is taken in."""
@@ -390,7 +501,7 @@ class _Innovations:
 
 
 def _n_lags(n_slots: int, order: float) -> int:
-    return int(min(order * (n_slots / 100) ** 0.25, n_slots // 10))
+    return min(int(order * float(n_slots / 100) ** 0.25), n_slots // 10)
 
 
 def _searched(
@@ -570,17 +681,19 @@ def dickey_fuller(x: FloatArray) -> float:
 
 
 def _course(x: FloatArray, terms: Sequence[Term]) -> FloatArray:
-    """Fit terms to a series by least squares; give their sum, with mean zero where observed."""
+    """Give the course of a series in its own slots."""
+    return _fitted(x, terms).at(np.arange(len(x), dtype=np.float64), len(x))
+
+
+def _fitted(x: FloatArray, terms: Sequence[Term]) -> Course:
+    """Fit terms to a series by least squares."""
     seen = np.isfinite(x)
-    columns = np.column_stack([term.columns(len(x)) for term in terms])
-    design = np.column_stack([np.ones(len(x)), columns])
-    weights = np.linalg.lstsq(design[seen], _within_reach(x)[seen], rcond=None)[0]
-    course = columns @ weights[1:]
-    course -= course[seen].mean()
-    rest = (x - course)[seen]
-    if np.ptp(rest) <= _ROUNDING * np.ptp(x[seen]):  # nothing but rounding: a clock, say
-        course = np.where(seen, x - x[seen].mean(), course)
-    return np.asarray(course)
+    columns = np.column_stack([term.columns(len(x)) for term in terms])[seen]
+    design = np.column_stack([np.ones(len(columns)), columns])
+    weights = np.asarray(np.linalg.lstsq(design, _within_reach(x)[seen], rcond=None)[0][1:], float)
+    offset = -float((columns @ weights).mean())
+    rounding = _ROUNDING * float(np.ptp(x[seen]))
+    return Course(tuple(terms), weights, offset, rounding, float(x[seen].mean()))
 
 
 def _within_reach(x: FloatArray) -> FloatArray:

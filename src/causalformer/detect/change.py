@@ -1,8 +1,8 @@
-r"""Mechanisms that change: does what one series does to another stay the same over time?
+r"""Mechanisms that change: whether what one series does to another stays the same over time.
 
 Every effect is predicted by its own past and that of its causes, straight, and bent where an edge
-was drawn. If a past value x acts on it by a weight that changes, the errors e move with x in some parts of the
-record and against it in others. So e is asked whether it hangs on
+was drawn. If a past value x acts on it by a weight that changes, the errors e move with x in some
+parts of the record and against it in others. So e is asked whether it hangs on
 
 .. math:: x_t \cos(\pi k t / n), \quad k = 1 \dots 6 ,
 
@@ -33,7 +33,7 @@ _LEVEL = 0.05  # of a false alarm in a table whose mechanisms stay the same
 _LEAST_SHARE = 0.01  # of the effect's variance that a change explains beyond chance
 _NEIGHBOURS = 12  # lags of Newey and West's variance at 500 samples; grows with the cube root
 _ROWS_PER_WEIGHT = 10
-_MOST_VALUES = 2**24  # of the past; larger tables are not tested
+MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
 _MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
 _REACH = 3.5  # standard deviations; values beyond do not count as farther out
 _SAME = 1e-6  # share of a column's square below which others say the same
@@ -95,8 +95,6 @@ def find_changes(
     >>> found.cause, found.effect, found.lag, abs(found.slot - 200) < 5
     (0, 1, 1, True)
     """
-    if scales[0].past.numel() > _MOST_VALUES:
-        return ()
     own = np.eye(len(tested), dtype=bool)
     candidates = np.repeat((tested | own)[..., None], drawn.shape[2], axis=2)
     if candidates.sum() > _MOST_TESTS:
@@ -134,10 +132,10 @@ def _changes_of(
     bent = drawn.copy()
     bent[effect, 0] = True
     held = np.repeat(bent.any(axis=1)[:, None], bent.shape[1], axis=1)
-    rows = samples.observed[:, effect].cpu().numpy() > 0
+    rows = np.flatnonzero(samples.observed[:, effect].cpu().numpy() > 0)
     if samples.hidden is not None:
         hidden = samples.hidden.cpu().numpy()
-        rows = rows & ~hidden[:, held].any(axis=1)
+        rows = rows[~hidden[rows][:, held].any(axis=1)]
         past = np.where(hidden, 0.0, past)  # a value that is missing tells of no change
     past, waves, slot = past[rows], waves[rows], samples.slot[rows]
     base = np.column_stack([np.ones(len(past)), past[:, held], *_bent_forms(past[:, bent])])

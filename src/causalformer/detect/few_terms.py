@@ -23,7 +23,10 @@ first. Memory is the rule, not the exception: its straight terms are tested all 
 F), beside those chosen in its presence. All follows from the products of the terms, which are
 summed once, but for one number: by how much the variance of a term's weight is above what errors of
 equal size give (White 1980). Rare events that coincide once, and storms that shake all series
-together, are no evidence.
+together, are no evidence. That number is itself uncertain if it rests on few samples: it is never
+below its mean over the lags of a form, as restless times last, and Student's freedom is that of the
+sum of both parts of the variance (Satterthwaite 1946). A term that does not pay with it is not
+chosen.
 """
 
 from collections.abc import Iterator
@@ -338,10 +341,11 @@ class Search:
         p_value = float(cauchy_combination(*_p_value(t, freedom)))
         if p_value < _SOME_EVIDENCE:
             raised, known = self._unequal(terms, others)
-            for form in np.unique(terms % _N_FORMS):  # restless times last: lags tell the same
+            for form in np.unique(terms % _N_FORMS):
                 alike = terms % _N_FORMS == form
                 raised[alike] = np.maximum(raised[alike], raised[alike].mean())
                 known[alike] = np.minimum(known[alike], known[alike].mean())
+            known = raised**2 / (1.0 / freedom + (raised - 1.0) ** 2 / known)
             t = t / raised ** (self._caution / 2)
             p_value = float(cauchy_combination(*_p_value(t, np.minimum(known, freedom))))
         return p_value, float(rest[terms].max())
@@ -486,7 +490,7 @@ class Search:
     def _robust_share(self, term: int, chosen: IntArray, share: float) -> float:
         """Lower the share that a term explains by how much unequal errors raise its variance."""
         raised, _ = self._unequal(np.array([term]), chosen)
-        return share / (share + float(raised[0]) ** self._caution * (1.0 - share))
+        return float(share / (share + raised[0] ** self._caution * (1.0 - share)))
 
     def _beside(
         self, rows: Float[np.ndarray, "sample column"], columns: IntArray, chosen: IntArray

@@ -55,6 +55,7 @@ _NEAR, _FAR = 4.0, 12.0  # Schwert's lengths of the past, in lags at 100 slots
 _LEAST_SLOTS = 50  # of a segment that is searched
 _N_HALF_WAVES = 6
 _LEAST_PERIODS = 3.0  # that must be seen of a season
+_SURE_PERIODS = 10.0  # if the season itself is not among the lines
 _LEAST_SIDE = 10  # slots before and after a level shift,
 _LEAST_SIDE_SHARE = 0.05  # and as a share of a segment
 _N_AROUND = 6  # frequencies on either side of a line that it must stand out from
@@ -134,7 +135,8 @@ class Course:
 
     def at(self, slot: FloatArray, n_slots: int) -> FloatArray:
         """Give the course at slots of a segment of so many slots, also before and after it."""
-        columns = np.column_stack([term.columns(n_slots, slot) for term in self.terms])
+        none = np.empty((len(slot), 0))
+        columns = np.column_stack([none, *(term.columns(n_slots, slot) for term in self.terms)])
         return np.asarray(columns @ self.weights + self.offset)
 
 
@@ -408,6 +410,7 @@ class _Innovations:
     """One series beside its own past and some terms: what others would still explain of it."""
 
     def __init__(self, x: FloatArray, order: float) -> None:
+        self.oscillations: list[float] = []  # frequencies that are known to be no lines
         self.n_slots = len(x)
         n_lags = _n_lags(self.n_slots, order)
         x = _within_reach(x)
@@ -417,13 +420,18 @@ class _Innovations:
         for lag in range(1, n_lags + 1):
             counts[lag:] &= seen[:-lag]
         self.rows = np.flatnonzero(counts)
-        self._now = x[self.rows]
+        self._x, self._now = x, x[self.rows]
         past = [x[self.rows - lag] for lag in range(1, n_lags + 1)]
         self._past = np.column_stack([np.ones(len(self.rows)), *past])
         self.hold(())
+        if self._square <= (_ROUNDING * np.linalg.norm(self._now - self._now.mean())) ** 2:
+            self._past = self._past[:, :1]  # a clock: its own past would hide what it follows
+            self.hold(())
 
     def hold(self, terms: Iterable[Term]) -> None:
         """Take terms in beside the past."""
+        terms = tuple(terms)
+        self._rest = np.nan_to_num(self._x - _course(self._x, terms) - np.nanmean(self._x))
         columns = [term.columns(self.n_slots)[self.rows] for term in terms]
         held = np.column_stack([self._past, *columns])
         held = held / np.maximum(np.linalg.norm(held, axis=0), np.finfo(float).tiny)
@@ -431,6 +439,11 @@ class _Innovations:
         self._axes = axes[:, size > _SAME * size.max(initial=0.0)]
         self._error = self._now - self._axes @ (self._axes.T @ self._now)
         self._square = max(float(self._error @ self._error), np.finfo(float).tiny)
+
+    @property
+    def variance(self) -> float:
+        """Mean square of what the past and the terms leave."""
+        return self._square / max(len(self.rows), 1)
 
     @property
     def freedom(self) -> int:
@@ -458,6 +471,30 @@ class _Innovations:
     def _gain(self, explained: FloatArray | float) -> FloatArray:
         share = np.clip(np.asarray(explained) / self._square, 0.0, 1 - 1e-12)
         return np.asarray(-self.freedom * np.log1p(-share))
+
+    def level_gain(self, term: Term) -> float:
+        """Give what a term explains of the series itself, its past not held."""
+        columns = term.columns(self.n_slots)
+        return float(self._rest @ (columns @ np.linalg.lstsq(columns, self._rest, rcond=_SAME)[0]))
+
+    def line(self) -> Term:
+        """Give the line that gains most.
+
+        A strong season is in the own past, too, which leaves the line no width to be found by. So
+        the highest peak of the series itself is a second candidate.
+        """
+        frequency, gains = self.line_gains()
+        power = np.abs(np.fft.rfft(self._rest, 2 * (len(frequency) - 1)))
+        power[frequency < _LEAST_PERIODS / self.n_slots] = 0.0
+        for other in self.oscillations:
+            near = np.abs(frequency - other) <= _LEAST_PERIODS / self.n_slots
+            gains[near] = power[near] = 0.0
+        lines = [
+            Term("season", _refined([(self, 1)], float(frequency[peak]), 1 / self.n_slots))
+            for peak in (gains.argmax(), power.argmax())
+            if power[peak] > 0
+        ]
+        return max(lines, key=self.gain, default=Term("season", 0.5))
 
     def shift_gains(self) -> FloatArray:
         """Give the gain of a level shift at every slot; zero near the ends."""
@@ -488,7 +525,7 @@ class _Innovations:
         a, b = cosine[:, 0], sine[:, 0]
         explained = with_sine * a**2 - 2 * mixed * a * b + with_cosine * b**2
         frequency = np.arange(n_waves) / length
-        usable = determinant > 1e-3 * n_rows**2 / 4
+        usable = determinant > _SAME * n_rows**2 / 4
         usable &= frequency >= _LEAST_PERIODS / self.n_slots
         gain = self._gain(explained / np.where(usable, determinant, 1.0))
         return frequency, np.where(usable, gain, 0.0)
@@ -515,8 +552,8 @@ def _searched(
     if far.freedom < _LEAST_SLOTS // 2:
         return ()
     trends = [Term("trend", k) for k in range(_N_HALF_WAVES + 1)]
-    found, oscillations = list(held), list[float]()
-    while len(found) + len(oscillations) < len(held) + _MOST_TERMS:
+    found = list(held)
+    while len(found) + len(far.oscillations) < len(held) + _MOST_TERMS:
         near.hold(found)
         price = np.log(near.freedom) + np.log(n_searched)
         shifts = near.shift_gains()
@@ -525,21 +562,15 @@ def _searched(
         options.append((shifts[at], price + np.log(len(x)), near, Term("shift", at)))
         if lines:
             far.hold(found)
-            frequency, gains = far.line_gains()
-            for other in oscillations:
-                gains[np.abs(frequency - other) <= _LEAST_PERIODS / len(x)] = 0.0
-            at = int(gains.argmax())
-            line = Term("season", float(frequency[at]))
-            options.append((gains[at], 2 * (price + np.log(len(x) / 2)), far, line))
+            line = far.line()
+            options.append((far.gain(line), 2 * (price + np.log(len(x) / 2)), far, line))
         gain, price, beside, best = max(options, key=lambda option: option[0] - option[1])
         if min(gain, beside.robust_gain(best)) <= price:
             break
-        if best.kind == "season":
-            best = Term("season", _refined([(far, 1)], best.at, 1 / len(x)))
-            others = [term for term in found if term.kind == "season"]
-            if _local_gain(x, best.at, others) <= price:
-                oscillations.append(best.at)
-                continue
+        waves = [term for term in found if term.kind == "season"]
+        if best.kind == "season" and _local_gain(x, best.at, waves) <= price:
+            far.oscillations.append(best.at)
+            continue
         found.append(best)
     return tuple(found)
 
@@ -571,26 +602,37 @@ class _Line:
         own = Term("season", self.frequency)
         self.beside.hold([term for term in self.terms if term != own])
 
+    def is_multiple(self, other: "_Line", part: int) -> bool:
+        """Say whether the frequency is a multiple of a part of another's, as far as one can see."""
+        return _is_harmonic(self.frequency, other.frequency / part, 1 / self.beside.n_slots)
+
 
 def _base_frequencies(lines: Sequence[_Line]) -> list[float]:
-    """Sort the lines of all series into seasons: a lowest frequency and its multiples."""
-    seasons: list[list[_Line]] = []
-    for line in sorted(lines, key=lambda line: line.frequency):
-        for season in seasons:
-            if _is_harmonic(line.frequency, season[0].frequency, 1 / line.beside.n_slots):
-                season.append(line)
-                break
-        else:
-            seasons.append([line])
-    return [_common_frequency(season) for season in seasons]
+    """Sort the lines of all series into seasons: a lowest frequency and its multiples.
+
+    The lowest itself may be too weak to be seen: half, a third or a quarter of the lowest line is
+    taken if more lines are multiples of that, and ten of its periods are seen.
+    """
+    left = sorted(lines, key=lambda line: line.frequency)
+    frequencies = []
+    while left:
+        lowest = left[0]
+        seasons = [
+            (lowest.frequency / part, [line for line in left if line.is_multiple(lowest, part)])
+            for part in (1, 2, 3, 4)
+            if part == 1 or lowest.frequency / part * lowest.beside.n_slots >= _SURE_PERIODS
+        ]
+        base, season = max(seasons, key=lambda found: len(found[1]))
+        frequencies.append(_common_frequency(base, season))
+        left = [line for line in left if line not in season]
+    return frequencies
 
 
-def _common_frequency(season: Sequence[_Line]) -> float:
+def _common_frequency(base: float, season: Sequence[_Line]) -> float:
     """Find where the lines of a season gain most together; prefer a whole period."""
-    lowest = season[0].frequency
-    orders = [(line.beside, round(line.frequency / lowest)) for line in season]
+    orders = [(line.beside, round(line.frequency / base)) for line in season]
     width = 1 / max(line.beside.n_slots for line in season)
-    best = _refined(orders, lowest, width)
+    best = _refined(orders, base, width)
     whole = 1 / max(round(1 / best), 2)
     price = float(np.log(sum(line.beside.freedom for line in season)))
     return whole if _gain_at(orders, best) - _gain_at(orders, whole) <= price else best
@@ -602,11 +644,16 @@ def _gain_at(orders: Sequence[tuple[_Innovations, int]], frequency: float) -> fl
 
 
 def _refined(orders: Sequence[tuple[_Innovations, int]], frequency: float, width: float) -> float:
-    """Give the frequency, within a width, whose multiples gain most."""
+    """Give the frequency, within a width, whose multiples explain most of the series."""
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        lambda at: -_gain_at(orders, at),
+        lambda at: (
+            -sum(
+                beside.level_gain(Term("season", min(k * at, 0.5))) / beside.variance
+                for beside, k in orders
+            )
+        ),
         bounds=(frequency - width / 2, min(frequency + width / 2, 0.5)),
         method="bounded",
         options={"xatol": 1e-4 * width},
@@ -688,7 +735,8 @@ def _course(x: FloatArray, terms: Sequence[Term]) -> FloatArray:
 def _fitted(x: FloatArray, terms: Sequence[Term]) -> Course:
     """Fit terms to a series by least squares."""
     seen = np.isfinite(x)
-    columns = np.column_stack([term.columns(len(x)) for term in terms])[seen]
+    none = np.empty((len(x), 0))
+    columns = np.column_stack([none, *(term.columns(len(x)) for term in terms)])[seen]
     design = np.column_stack([np.ones(len(columns)), columns])
     weights = np.asarray(np.linalg.lstsq(design, _within_reach(x)[seen], rcond=None)[0][1:], float)
     offset = -float((columns @ weights).mean())

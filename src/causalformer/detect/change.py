@@ -31,7 +31,6 @@ BoolArray = NDArray[np.bool_]
 _N_HALF_WAVES = 6
 _LEVEL = 0.05  # of a false alarm in a table whose mechanisms stay the same
 _LEAST_SHARE = 0.01  # of the effect's variance that a change explains beyond chance
-_NEIGHBOURS = 12  # lags of Newey and West's variance at 500 samples; grows with the cube root
 _ROWS_PER_WEIGHT = 10
 MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
 _MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
@@ -131,7 +130,7 @@ def _changes_of(
 
     bent = drawn.copy()
     bent[effect, 0] = True
-    held = np.repeat(bent.any(axis=1)[:, None], bent.shape[1], axis=1)
+    held = np.repeat(np.asarray(bent.any(axis=1))[:, None], bent.shape[1], axis=1)
     rows = np.flatnonzero(samples.observed[:, effect].cpu().numpy() > 0)
     if samples.hidden is not None:
         hidden = samples.hidden.cpu().numpy()
@@ -147,7 +146,7 @@ def _changes_of(
     error = now - axes @ (axes.T @ now)
     by_chance = _N_HALF_WAVES * error.var()
     least = _LEAST_SHARE * len(now) * now.var() + by_chance
-    n_neighbours = int(_NEIGHBOURS * (len(past) / 500) ** (1 / 3))
+    n_neighbours = int(np.ceil(4 * (len(past) / 100) ** (2 / 9)))
     found = []
     for cause, lag in np.argwhere(candidates).tolist():
         x = past[:, cause, lag]

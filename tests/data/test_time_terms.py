@@ -175,6 +175,19 @@ class TestClock:
         beyond = found(x).of(table(np.vstack([x, x])))
         assert np.ptp(beyond[399:], axis=0).max() == 0
 
+    def test_units_do_not_matter(self):
+        for factor in (2.0**900, 2.0**-900):
+            scaled = found(self.x * factor)
+            given = table(self.x * factor)
+            np.testing.assert_allclose(
+                scaled.of(given) / factor, found(self.x).of(table(self.x)), rtol=1e-9, atol=1e-12
+            )
+
+    def test_a_series_that_is_missing_or_constant_in_a_segment_has_none(self):
+        x = np.column_stack([self.x, np.ones(400)])
+        x[200:, 0] = np.nan
+        assert set(found(x, starts=(0, 200)).courses) <= {(0, 0), (0, 1), (1, 1)}
+
     def test_short_segments_have_none(self):
         x = self.x[:40] * 1.0
         assert found(x).courses == {}

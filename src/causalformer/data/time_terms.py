@@ -45,14 +45,15 @@ from causalformer.errors import SettingsError
 from causalformer.names import listed
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 Kind = Literal["trend", "shift", "season"]
 Season = str | float | Sequence[float] | None
 
 _KINDS: Final[tuple[Kind, ...]] = ("trend", "shift", "season")
 _NEAR, _FAR = 4.0, 12.0  # Schwert's lengths of the past, in lags at 100 slots
-_LEAST_SLOTS = 50  # of a segment that is searched
+_LONGEST = 4000  # slots; in longer series the past does not grow any more
+_LEAST_SLOTS = 50  # of a segment that is searched; half of them observed
+_MOST_SLOTS = 2**17  # longer segments are taken as they are: the search would need much memory
 _N_HALF_WAVES = 6
 _LEAST_PERIODS = 3.0  # that must be seen of a season
 _SURE_PERIODS = 10.0  # if the season itself is not among the lines
@@ -188,7 +189,8 @@ class TimeTerms:
         """Free the series of a table; it stays as it is if they follow nothing."""
         if not self.courses:
             return table
-        values = table.values - self.of(table)
+        values = self.of(table)
+        np.subtract(table.values, values, out=values)
         for (_, i), found in self.courses.items():  # a clock leaves nothing but rounding
             values[np.abs(values[:, i] - found.mean) <= found.rounding, i] = found.mean
         values.setflags(write=False)
@@ -392,7 +394,7 @@ def _long_enough(table: SeriesTable) -> dict[int, FloatArray]:
     return {
         k: table.values[segment]
         for k, segment in enumerate(table.segments)
-        if segment.stop - segment.start >= _LEAST_SLOTS
+        if _LEAST_SLOTS <= segment.stop - segment.start <= _MOST_SLOTS
     }
 
 
@@ -413,7 +415,7 @@ class _Innovations:
         self.oscillations: list[float] = []  # frequencies that are known to be no lines
         self.n_slots = len(x)
         n_lags = _n_lags(self.n_slots, order)
-        x = _within_reach(x)
+        x = np.ldexp(_within_reach(x), -_exponent(x))
         seen = np.isfinite(x)
         counts = seen.copy()
         counts[:n_lags] = False
@@ -431,7 +433,8 @@ class _Innovations:
     def hold(self, terms: Iterable[Term]) -> None:
         """Take terms in beside the past."""
         terms = tuple(terms)
-        self._rest = np.nan_to_num(self._x - _course(self._x, terms) - np.nanmean(self._x))
+        rest = self._x - _course(self._x, terms)
+        self._rest = np.nan_to_num(rest - np.nanmean(rest))
         columns = [term.columns(self.n_slots)[self.rows] for term in terms]
         held = np.column_stack([self._past, *columns])
         held = held / np.maximum(np.linalg.norm(held, axis=0), np.finfo(float).tiny)
@@ -538,7 +541,7 @@ class _Innovations:
 
 
 def _n_lags(n_slots: int, order: float) -> int:
-    return min(int(order * float(n_slots / 100) ** 0.25), n_slots // 10)
+    return min(int(order * float(min(n_slots, _LONGEST) / 100) ** 0.25), n_slots // 10)
 
 
 def _searched(
@@ -548,6 +551,8 @@ def _searched(
 
     Gives those that are held beforehand, too. Lines are looked for only if asked for.
     """
+    if not _is_known(x):
+        return ()
     near, far = _Innovations(x, _NEAR), _Innovations(x, _FAR)
     if far.freedom < _LEAST_SLOTS // 2:
         return ()
@@ -578,9 +583,10 @@ def _searched(
 def _local_gain(x: FloatArray, frequency: float, others: Sequence[Term]) -> float:
     """Give the gain of a line over the mean power of the frequencies around it."""
     season = Term("season", frequency)
+    x = np.ldexp(_within_reach(x), -_exponent(x))
     course = _course(x, [season])
-    rest = np.nan_to_num(_within_reach(x) - _course(x, [season, *others]))
-    rest -= rest.mean()
+    rest = x - _course(x, [season, *others])
+    rest = np.nan_to_num(rest - np.nanmean(rest))
     distance = (np.arange(_N_AROUND) + 1.5) / len(x)
     around = np.concatenate([frequency - distance, frequency + distance])
     around = around[(around > 0) & (around < 0.5)]
@@ -680,9 +686,10 @@ def _harmonics(frequencies: Iterable[float], n_slots: int) -> list[Term]:
 
 def _kept(x: FloatArray, offered: Sequence[Term]) -> tuple[Term, ...]:
     """Choose among offered terms, one by one, while they pay the plain criterion."""
+    if not (offered and _is_known(x)):
+        return ()
     beside = _Innovations(x, _NEAR)
-    chosen: list[Term] = []
-    left = list(offered)
+    chosen, left = list[Term](), list(offered)
     while left and beside.freedom >= _LEAST_SLOTS // 2:
         price = np.log(beside.freedom)
         gains = [beside.gain(term) - (1 + (term.kind == "season")) * price for term in left]
@@ -697,6 +704,7 @@ def _kept(x: FloatArray, offered: Sequence[Term]) -> tuple[Term, ...]:
 def _without_steps_of_a_walk(x: FloatArray, terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Leave out shifts unless the series, freed from all terms, returns to its level."""
     n_slow = sum(term.kind != "season" for term in terms)
+    x = np.ldexp(x, -_exponent(x)) if n_slow else x
     if not n_slow or dickey_fuller(x - _course(x, terms)) < _RETURNS - _PER_TERM * n_slow:
         return terms
     return tuple(term for term in terms if term.kind != "shift")
@@ -727,6 +735,16 @@ def dickey_fuller(x: FloatArray) -> float:
     return float(weights[0] / max(np.sqrt(variance * inverse[0, 0]), np.finfo(float).tiny))
 
 
+def _is_known(x: FloatArray) -> bool:
+    """Say whether enough of a series was observed."""
+    return bool(np.isfinite(x).sum() >= _LEAST_SLOTS // 2)
+
+
+def _exponent(x: FloatArray) -> int:
+    """Give the power of two that a series is divided by, so that no square can overflow."""
+    return int(np.frexp(np.nanmax(np.abs(x)))[1])
+
+
 def _course(x: FloatArray, terms: Sequence[Term]) -> FloatArray:
     """Give the course of a series in its own slots."""
     return _fitted(x, terms).at(np.arange(len(x), dtype=np.float64), len(x))
@@ -738,7 +756,8 @@ def _fitted(x: FloatArray, terms: Sequence[Term]) -> Course:
     none = np.empty((len(x), 0))
     columns = np.column_stack([none, *(term.columns(len(x)) for term in terms)])[seen]
     design = np.column_stack([np.ones(len(columns)), columns])
-    weights = np.asarray(np.linalg.lstsq(design, _within_reach(x)[seen], rcond=None)[0][1:], float)
+    level = np.ldexp(_within_reach(x)[seen], -_exponent(x))
+    weights = np.ldexp(np.linalg.lstsq(design, level, rcond=None)[0][1:], _exponent(x))
     offset = -float((columns @ weights).mean())
     rounding = _ROUNDING * float(np.ptp(x[seen]))
     return Course(tuple(terms), weights, offset, rounding, float(x[seen].mean()))

@@ -264,11 +264,13 @@ def test_discover_tells_hidden_drivers_and_what_was_accounted_for(long_data, tmp
 
 def test_options_of_the_default_method_reach_it(long_data, tmp_path):
     options = ["--max-lag", "auto", "--alpha", 0.2, "--stability", 2, "--instantaneous", "yes"]
+    options += ["--season", "12,24"]
     done = run("discover", long_data, *QUICK, *options, "--json")
     assert (done.exit_code, done.stderr) == (0, "")
     graph = CausalGraph.from_json(done.stdout)
     chosen = {name: graph.metadata[name] for name in ("max_lag", "alpha", "instantaneous")}
     assert chosen == {"max_lag": "auto", "alpha": 0.2, "instantaneous": True}
+    assert graph.metadata["season"] == [12, 24]
     assert "best BIC" in graph.metadata["max_lag_reason"]
     assert all(0 <= edge.frequency <= 1 for edge in graph if edge.lag > 0)
     longer = run("discover", long_data, *QUICK, "--max-lag", 7, "--json")
@@ -411,6 +413,7 @@ def test_bad_files_are_refused_by_name_and_leave_nothing(tmp_path, text, named):
         (["--device", "cuda:77"], "as --device"),
         ([*TINY, "--max-lag", "4"], "the preset 'paper-fmri' has no --max-lag; leave it"),
         ([*TINY, "--alpha", "0.01", "--stability", "3"], "no --alpha, --stability; leave it"),
+        (["--season", "weekly"], "season is 'weekly'; choose 'auto', 'none', a number of slots"),
         (["--colour", "red"], "--colour"),
     ],
 )

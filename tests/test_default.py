@@ -298,6 +298,58 @@ class TestPrediction:
             fitted.predict(make_frame(3))
 
 
+class TestTimeTerms:
+    slot = np.arange(300)
+
+    def frame(self):
+        """Series with a season, a trend and a shift that are far larger than their noise."""
+        frame = make_frame(300)
+        frame["A"] += 5 * np.sin(2 * np.pi * self.slot / 12)
+        frame["B"] += 5 * np.sin(2 * np.pi * (self.slot + 4) / 12) + self.slot / 20
+        frame["C"] += np.where(self.slot < 150, 0, 8)
+        return frame
+
+    def test_they_are_named_and_predictions_follow_them(self, tmp_path):
+        frame = self.frame()
+        model = tiny().fit(frame)
+        assert model.diagnostics_.time_terms == (
+            "a season of 12 slots in 'A', 'B'",
+            "a trend in 'B'",
+            "a level shift of 'C' at slot 150",
+        )
+        assert model.graph_.metadata["time_terms"] == list(model.diagnostics_.time_terms)
+        predicted = model.predict(frame)
+        assert (((frame - predicted) ** 2).mean() < 0.2 * frame.var()).all()
+        again = CausalFormer.load(model.save(tmp_path / "model"))
+        pd.testing.assert_frame_equal(again.predict(frame), predicted)
+        assert again.diagnostics_.time_terms == model.diagnostics_.time_terms
+        seen = model.explain(100)
+        np.testing.assert_allclose(again.explain(100, frame).prediction, seen.prediction)
+
+    def test_seasons_may_be_named_or_left(self):
+        frame = self.frame()
+        assert "a season of 12 slots" in tiny(season=12).fit(frame).diagnostics_.time_terms[0]
+        left = tiny(season=None).fit(frame)
+        assert not any("season" in text for text in left.diagnostics_.time_terms)
+        assert left.graph_.metadata["season"] == "none"
+        with pytest.raises(SettingsError, match="3 periods must be seen"):
+            tiny(season=101).fit(frame)
+        with pytest.raises(SettingsError, match="has no `season`"):
+            CausalFormer("paper-fmri", season=12).fit(frame)
+
+    def test_a_common_season_makes_no_edge(self):
+        x = np.random.default_rng(0).standard_normal((300, 3))
+        for t in range(1, 300):
+            x[t] += 0.5 * x[t - 1]
+        x += 2 * np.sin(2 * np.pi * (self.slot[:, None] + [0, 3, 5]) / 12)
+        between = [
+            {(e.cause, e.effect) for e in tiny(season=s).fit(x).graph_ if e.cause != e.effect}
+            for s in ("auto", None)
+        ]
+        assert not between[0]
+        assert between[1]
+
+
 class TestExplain:
     def test_a_row_number(self, fitted):
         found = fitted.explain(17)

@@ -6,9 +6,11 @@ import pytest
 
 from causalformer import CausalFormer
 from causalformer.config import DetectorSettings
+from causalformer.data import SeriesTable
 from causalformer.datasets import make_random_system
-from causalformer.detect.edges import found_edges
-from causalformer.diagnostics import hidden_drivers_likely
+from causalformer.detect.edges import FoundEdges, found_edges
+from causalformer.detect.lag_choice import LagChoice
+from causalformer.diagnostics import _warnings, hidden_drivers_likely
 from causalformer.errors import DataWarning
 from causalformer.knowledge import KnownGraph
 from evidence_examples import make_evidence, make_within
@@ -74,10 +76,55 @@ def test_a_lowered_max_lag_names_what_can_no_longer_be_found():
 def test_a_shift_of_level_names_the_column():
     moved = frame()
     moved.loc[100:, "C"] += 5
+    found = fit(moved).diagnostics_
+    assert "a level shift of 'C' at slot 100" in found.time_terms
+    assert not any("'A'" in text or "'B'" in text for text in found.time_terms)
+    assert "held fixed: a level shift of" in found._repr_html_()
+    assert not found.warnings
+
+
+def test_a_series_that_wanders_on_is_named():
+    walk = frame(400)
+    walk["C"] = np.random.default_rng(3).standard_normal(400).cumsum()
     with pytest.warns(DataWarning):
-        found = fit(moved).diagnostics_
-    assert any("the level of C differs" in text for text in found.warnings)
-    assert not any("A" in text.split(":")[0].split() for text in found.warnings)
+        found = fit(walk).diagnostics_
+    told = [text for text in found.warnings if "wander" in text]
+    assert told
+    assert all("C" in text and "A" not in text.split() for text in told)
+
+
+def test_a_mechanism_that_changes_is_named_with_its_time():
+    x = np.random.default_rng(0).standard_normal((400, 3))
+    sign = np.where(np.arange(400) < 200, 0.7, -0.7)
+    for t in range(1, 400):
+        x[t] += 0.3 * x[t - 1]
+        x[t, 1] += sign[t] * x[t - 1, 0]
+    with pytest.warns(DataWarning, match="'A' on 'B', most around slot (19|20)"):
+        found = fit(pd.DataFrame(x, columns=["A", "B", "C"])).diagnostics_
+    assert sum("changes over time" in text for text in found.warnings) == 1
+
+
+def test_edges_never_stand_beside_the_word_of_none():
+    """Where hardly anything can be predicted, and an edge was drawn all the same."""
+    r2 = np.zeros(3)
+    choice = LagChoice(2, "chosen by the user")
+    drawn = [np.zeros((3, 3, 2), dtype=bool) for _ in range(2)]
+    drawn[1][0, 1, 0] = True
+    table = SeriesTable(frame().to_numpy(), ("A", "B", "C"))
+    said = []
+    for lagged in drawn:
+        found = FoundEdges(
+            lagged,
+            *(np.zeros((3, 3), dtype=bool) for _ in range(2)),
+            np.zeros((3, 3), dtype=int),
+            make_evidence(),
+            make_within(),
+        )
+        said.append(_warnings(table, table.values, r2, found, choice))
+    assert [any("nothing can be predicted" in text for text in texts) for texts in said] == [
+        True,
+        False,
+    ]
 
 
 def test_noise_cannot_be_predicted():

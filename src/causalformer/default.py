@@ -20,22 +20,31 @@ from causalformer.data.scaling import (
     fit_table_scaling,
     levelled,
 )
+from causalformer.data.time_terms import (
+    Season,
+    TimeTerms,
+    check_seen,
+    find_seasons,
+    find_time_terms,
+    read_season,
+)
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
 from causalformer.detect.calibrated import new_network
+from causalformer.detect.change import MOST_VALUES, Change, find_changes
 from causalformer.detect.contemporaneous import contemporaneous_evidence, make_present
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
-from causalformer.detect.samples import make_samples
+from causalformer.detect.samples import Samples, make_samples
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
 from causalformer.diagnostics import Diagnostics, diagnose
 from causalformer.errors import DataError, SettingsError
 from causalformer.explain.local import LocalExplanation, explain_slot, explain_slots
 from causalformer.graph import CausalGraph
-from causalformer.knowledge import PriorKnowledge
+from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.model.channels import ChannelNetwork
 from causalformer.model_files import StoredModel
 from causalformer.training import CheckpointFile, Epoch, History
@@ -61,6 +70,7 @@ class DefaultOptions:
     n_jobs: int = 1
     knowledge: PriorKnowledge = field(default_factory=PriorKnowledge)
     max_memory: str | float | None = None
+    season: Season = "auto"
 
     def __post_init__(self) -> None:
         if not (_is_auto(self.max_lag) or (is_whole(self.max_lag) and int(self.max_lag) >= 1)):
@@ -79,6 +89,7 @@ class DefaultOptions:
             raise SettingsError(
                 f"n_jobs is {self.n_jobs!r}; choose a number of processes, or -1 for all cores"
             )
+        read_season(self.season)
         memory_limit(self.max_memory)
 
 
@@ -91,7 +102,8 @@ class DefaultFit:
     """What the default method leaves behind.
 
     Everything is in the order of the user's columns, `names`, but for `model` and `scaling`: their
-    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`).
+    series are ``names[order[0]]``, ``names[order[1]]``, ... (see `canonical_order`). So are those
+    of `time_terms`, which tables are freed from before they are scaled.
     """
 
     settings: DetectorSettings
@@ -103,6 +115,7 @@ class DefaultFit:
     graph: CausalGraph
     scores: Mapping[str, NDArray[Any]]
     diagnostics: Diagnostics
+    time_terms: TimeTerms = field(default_factory=TimeTerms)
 
     def attributes(self) -> dict[str, Any]:
         """Name the results as the estimator shows them."""
@@ -122,28 +135,34 @@ class DefaultFit:
         table = table.select(self._inner_names)
         predicted = np.full(table.values.shape, np.nan)
         slot = slots_with_past(table.segments, max_lag)
-        past, _ = lagged_samples(torch.from_numpy(self._filled(table)), max_lag)
+        freed = self.time_terms.without(table)
+        past, _ = lagged_samples(torch.from_numpy(self._filled(freed)), max_lag)
         predicted[slot] = self._predict(past[slot - max_lag])
-        return self.scaling.undo(predicted, table)[:, np.argsort(self.order)]
+        predicted = self.scaling.undo(predicted, freed) + self.time_terms.of(table)
+        return predicted[:, np.argsort(self.order)]
 
     def explain(self, table: SeriesTable, slot: int) -> LocalExplanation:
         """Share the prediction of one slot among the past values it rests on."""
         table = table.select(self._inner_names)
         segment = next(s for s in reversed(table.segments) if s.start <= max(slot, 0))
-        scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
+        scores = self._scores(table)
         inner = explain_slot(self.model, scores, table.values, slot, table.names, segment)
         return inner.in_order(self.names)
 
     def explain_many(self, table: SeriesTable, slots: Sequence[int]) -> Iterator[LocalExplanation]:
         """Explain many slots, each with enough past in its own segment, for the price of few."""
         table = table.select(self._inner_names)
-        scores = torch.from_numpy(self._filled(table)).to(next(self.model.parameters()))
+        scores = self._scores(table)
         for inner in explain_slots(self.model, scores, table.values, slots, table.names):
             yield inner.in_order(self.names)
 
     @property
     def _inner_names(self) -> list[str]:
         return [self.names[i] for i in self.order]
+
+    def _scores(self, table: SeriesTable) -> torch.Tensor:
+        freed = self.time_terms.without(table)
+        return torch.from_numpy(self._filled(freed)).to(next(self.model.parameters()))
 
     def _filled(self, table: SeriesTable) -> FloatArray:
         scores = self.scaling.apply(table)
@@ -165,6 +184,7 @@ class DefaultFit:
             "scaling.by_run": np.array(self.scaling.by_run, dtype=np.float64),
             "order": np.array(self.order, dtype=np.float64),
         }
+        arrays |= self.time_terms.stored()
         arrays |= {f"scores.{k}": v.astype(np.float64, copy=False) for k, v in self.scores.items()}
         arrays |= {f"diagnostics.{k}": v for k, v in self.diagnostics.arrays().items()}
         return {"weights": self.model.state_dict(), "arrays": arrays}
@@ -190,6 +210,7 @@ class DefaultFit:
             counted=stored.arrays["diagnostics.counted"],
             max_lag=max_lag,
             max_lag_reason=str(stored.graph.metadata.get("max_lag_reason", "")),
+            time_terms=tuple(stored.graph.metadata.get("time_terms", ())),
             warnings=tuple(stored.graph.metadata.get("warnings", ())),
         )
         return cls(
@@ -205,6 +226,7 @@ class DefaultFit:
             graph=stored.graph,
             scores=scores,
             diagnostics=diagnostics,
+            time_terms=TimeTerms.restored(stored.arrays),
         )
 
 
@@ -229,6 +251,9 @@ def fit_default(
     expected_plan(table, options, settings)
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
+    time_terms = find_time_terms(table, _seasons(table, options.season))
+    told = time_terms.told(table, given.names)
+    table = time_terms.without(table)
     scaling = fit_table_scaling(table)
     values = scaling.apply(table)
     values.setflags(write=False)  # the table may keep it without a copy
@@ -298,7 +323,8 @@ def fit_default(
             random_state=random_state,
             checkpoint=checkpoint,
         )
-    diagnostics = diagnose(given, scores, found, choice)
+    changes = _changes(table, samples, found, known)
+    diagnostics = diagnose(given, scores, found, choice, told, changes)
     facts = {
         **metadata,
         "n_slots": table.n_slots,
@@ -307,6 +333,7 @@ def fit_default(
         "missing_share": round(float(table.n_missing.mean() / table.n_slots), 6),
         "max_lag_used": choice.max_lag,
         "max_lag_reason": choice.reason,
+        "time_terms": list(told),
         "warnings": list(diagnostics.warnings),
     }
     back = np.argsort(order)
@@ -321,7 +348,32 @@ def fit_default(
         graph=CausalGraph(given.names, found.edges(table.names, frequency), facts),
         scores={name: m[at] for name, m in _score_matrices(found).items()},
         diagnostics=diagnostics,
+        time_terms=time_terms,
     )
+
+
+def _seasons(table: SeriesTable, season: Season) -> tuple[float, ...]:
+    periods = read_season(season)
+    if periods == "auto":
+        return find_seasons(table)
+    check_seen(table, periods)
+    return periods
+
+
+def _changes(
+    table: SeriesTable, samples: Samples, found: FoundEdges, known: KnownGraph
+) -> tuple[Change, ...]:
+    """Test whether mechanisms change, by the scores and by the values of the freed table."""
+    if samples.past.numel() > MOST_VALUES:
+        return ()
+    run = table.run_of_slot
+    values = make_samples(
+        levelled(table), table.segments, run, samples.max_lag, int(samples.fold.max()) + 1
+    )
+    lengths = np.bincount(run)
+    place = np.arange(table.n_slots) - (np.cumsum(lengths) - lengths)[run]
+    tested = np.asarray(known.allowed[..., 1:].any(axis=-1))
+    return find_changes([samples, values], found.lagged, tested, (place + 0.5) / lengths[run])
 
 
 def expected_plan(

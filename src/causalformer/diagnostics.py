@@ -1,6 +1,7 @@
 """How far to trust a graph: what could be predicted, and what speaks against it."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.data import SeriesTable
-from causalformer.data.quality import inspect
+from causalformer.data.quality import inspect, not_stationary
 from causalformer.data.scaling import LEAST_TO_LEVEL, fit_normal_scores, fit_run_scaling
+from causalformer.detect.change import Change
 from causalformer.detect.edges import FoundEdges
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.errors import DataWarning
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-_SAID = ("collinear", "categorical", "stationarity", "missing")  # the rest is said on reading
+_SAID = ("collinear", "categorical", "missing")  # the rest is said on reading
 _FEW_SLOTS = 100
 _LEVELS = 0.5  # share of the variance that lies between recordings
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
@@ -50,6 +52,8 @@ class Diagnostics:
         The number of lags in use.
     max_lag_reason : str
         Where it comes from.
+    time_terms : tuple of str
+        Trends, level shifts and seasons that were held fixed, in plain words.
     warnings : tuple of str
         What to keep in mind.
     """
@@ -61,6 +65,7 @@ class Diagnostics:
     counted: FloatArray
     max_lag: int
     max_lag_reason: str
+    time_terms: tuple[str, ...]
     warnings: tuple[str, ...]
 
     def arrays(self) -> dict[str, FloatArray]:
@@ -79,22 +84,32 @@ class Diagnostics:
         return pd.DataFrame({"series": list(self.names), **self.arrays()})
 
     def _repr_html_(self) -> str:
-        """Show the table and the warnings in notebooks."""
-        told = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        """Show the table, what was held fixed and the warnings in notebooks."""
+        fixed = [f"held fixed: {text}" for text in self.time_terms]
+        told = "".join(f"<li>{escape(text)}</li>" for text in (*fixed, *self.warnings))
         return f"{self.to_frame().to_html(index=False)}<ul>{told}</ul>"
 
 
 def diagnose(
-    table: SeriesTable, scores: SeriesTable, found: FoundEdges, choice: LagChoice
+    table: SeriesTable,
+    scores: SeriesTable,
+    found: FoundEdges,
+    choice: LagChoice,
+    time_terms: Sequence[str] = (),
+    changes: Sequence[Change] = (),
 ) -> Diagnostics:
     """Collect figures and warnings; every warning is also issued as a `DataWarning`.
 
-    `scores` and `found` may have the series in another order than `table`.
+    `scores`, `found` and `changes` may have the series in another order than `table`; the scores
+    are free from the `time_terms`.
     """
     removal = found.evidence.removal
     variance = np.array([np.nanvar(column[choice.max_lag :]) for column in scores.values.T])
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
-    said = tuple(_warnings(table, scores.select(table.names).values, r2, found, choice))
+    said = (
+        *_warnings(table, scores.select(table.names).values, r2, found, choice),
+        *_of_changes(table, scores.names, changes),
+    )
     for text in said:
         warnings.warn(text, DataWarning, stacklevel=4)
     at = [scores.names.index(name) for name in table.names]
@@ -106,6 +121,7 @@ def diagnose(
         counted=np.diag(removal.n_together)[at],
         max_lag=choice.max_lag,
         max_lag_reason=choice.reason,
+        time_terms=tuple(time_terms),
         warnings=said,
     )
 
@@ -127,6 +143,7 @@ def _warnings(
     elif n_slots < _FEW_SLOTS:
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
     said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
+    said += [f.text for f in not_stationary(scores, table.names, table.segments)]
     levels = _levels(table)
     said += levels
     halves = slice(0, n_slots // 2), slice(n_slots // 2, n_slots)
@@ -137,10 +154,11 @@ def _warnings(
     ]
     if moved and not levels:
         said.append(
-            f"the level of {listed(moved)} differs between the first and the second half: the "
-            "series may not be stationary; remove trends before you trust their edges"
+            f"the level of {listed(moved)} differs between the first and the second half, though "
+            "trends and level shifts are held fixed: the series may wander; take differences "
+            "before you trust their edges"
         )
-    if (r2 < 0.01).all() and not found.within.any():
+    if (r2 < 0.01).all() and not (found.within.any() or found.lagged.any()):
         said.append(
             "nothing can be predicted: no series is better foreseen than by its mean; a graph "
             "without edges is all that these data support"
@@ -151,6 +169,24 @@ def _warnings(
             "common drivers are likely; read weak edges with care"
         )
     return said
+
+
+def _of_changes(table: SeriesTable, names: Sequence[str], changes: Sequence[Change]) -> list[str]:
+    """Warn of mechanisms that change, the clearest first."""
+    if not changes:
+        return []
+    told = []
+    for change in changes:
+        when = f"slot {change.slot}"
+        if table.time is not None:
+            when = f"{table.time[change.slot]} ({when})"
+        cause, effect = repr(names[change.cause]), repr(names[change.effect])
+        what = f"{cause} on {effect}" if cause != effect else f"{cause} on itself"
+        told.append(f"{what}, most around {when}")
+    return [
+        f"the effect of {listed(told, most=3)} changes over time: one graph mixes what holds in "
+        "different parts of the record; fit the parts on their own"
+    ]
 
 
 def _mean(x: FloatArray) -> float:

@@ -21,6 +21,7 @@ from causalformer.arrays import is_whole
 from causalformer.config import DEFAULT, DetectorSettings, Settings, resolve_settings
 from causalformer.data import SeriesTable, read_series
 from causalformer.data.imputation import Missing, impute
+from causalformer.data.time_terms import Season, read_season
 from causalformer.data.windows import slots_with_past
 from causalformer.default import DefaultFit, DefaultOptions, expected_plan, fit_default
 from causalformer.detect.memory import MemoryPlan, memory_limit
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from causalformer.plot import Ground
     from causalformer.plot.kinds import ModelKind
 
-_OF_THE_DEFAULT = ("max_lag", "alpha", "instantaneous", "stability")
+_OF_THE_DEFAULT = ("max_lag", "alpha", "instantaneous", "stability", "season")
 _SEEDS = 2**63  # that torch takes
 
 
@@ -62,7 +63,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     ----------
     preset : str
         ``"default"``, or one of `causalformer.config.PRESETS` for the paper's method, which has no
-        `max_lag`, `alpha`, `instantaneous` or `stability`.
+        `max_lag`, `alpha`, `instantaneous`, `stability` or `season`.
     max_lag : int or "auto"
         Lags to look at. Generous is fine: long lags cost more. ``"auto"`` suggests a number and
         `diagnostics_` says why.
@@ -74,6 +75,10 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         edges from the past do.
     stability : int
         Refits on block-bootstrap samples; each edge then carries the share that found it, too.
+    season : "auto", "none", float or sequence of float
+        Seasons that the series may follow, in slots, such as 24 or ``(24, 168)``. They are held
+        fixed, as are trends and level shifts, so that they make no edges. ``"auto"`` looks for
+        them; `diagnostics_` says what was found. See `causalformer.data.time_terms`.
     n_jobs : int
         Processes (-1: one per core) for the refits and, above 16 series, for blocks of effects;
         with fewer series, threads for the folds. The result does not depend on it.
@@ -143,6 +148,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         alpha: float = 0.05,
         instantaneous: bool | Literal["auto"] = "auto",
         stability: int = 0,
+        season: Season = "auto",
         n_jobs: int = 1,
         cluster: str | None = None,
         max_memory: str | float | None = None,
@@ -160,6 +166,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         self.alpha = alpha
         self.instantaneous = instantaneous
         self.stability = stability
+        self.season = season
         self.n_jobs = n_jobs
         self.cluster = cluster
         self.max_memory = max_memory
@@ -460,6 +467,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
             self.n_jobs,
             read_knowledge(self.knowledge),
             self.max_memory,
+            self.season,
         )
         if self.preset != DEFAULT:
             self._refuse_unused()
@@ -480,9 +488,12 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         names = ["preset", "random_state", "missing"]
         if self.preset == DEFAULT:
             names += ["max_lag", "alpha", "instantaneous", "stability"]
+        given = {name: _plain(getattr(self, name)) for name in names}
+        if self.preset == DEFAULT:
+            season = read_season(self.season)
+            given["season"] = season if isinstance(season, str) else list(season) or "none"
         known = read_knowledge(self.knowledge)
-        told = {} if known == PriorKnowledge() else {"knowledge": known.to_dict()}
-        return {name: _plain(getattr(self, name)) for name in names} | told
+        return given if known == PriorKnowledge() else given | {"knowledge": known.to_dict()}
 
     def _repr_html_(self) -> str:
         """Show what was found, in notebooks; an estimator without a graph as scikit-learn does."""

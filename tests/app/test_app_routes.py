@@ -207,6 +207,7 @@ def test_results_are_there_when_they_are_done(client):
         ({"max_lag": "many"}, "max_lag"),
         ({"alpha": 2}, "alpha"),
         ({"stability": -1}, "stability"),
+        ({"season": "weekly"}, "season"),
         ({"missing": "guess"}, "missing"),
         ({"forbid": [""]}, "forbid"),
         ({"device": "cuda"}, "device"),

@@ -108,8 +108,8 @@ def test_the_command_of_all_settings_is_one_of_the_command_line():
 
     settings = RunSettings(
         max_lag="auto", alpha=0.1, instantaneous="no", stability=2, missing="mean", group="who",
-        time_column=0, prepare=["detrend"], forbid=["a -> b"], require=["b -> a"], seed=1,
-        preset="paper-fmri", set={"max_epochs": "2"},
+        season="24", time_column=0, prepare=["detrend"], forbid=["a -> b"], require=["b -> a"],
+        seed=1, preset="paper-fmri", set={"max_epochs": "2"},
     )  # fmt: skip
     words = settings.command("my data.csv").split(" --")[1:]
     options = {word.split(" ")[0].replace("-", "_") for word in words}

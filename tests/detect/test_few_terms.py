@@ -51,15 +51,28 @@ def twin(x, max_lag, effect):
 
     def chosen_among(usable):
         first = [k for k in usable if owner[k] == effect and k % 6 == 0]
-        chosen = list(first)
+        chosen, refused = list(first), []
         while True:
             matters = {k // 6 for k in chosen}
             rest = [k for k in usable if k not in chosen and (k % 6 < 4 or k // 6 in matters)]
+            rest = [k for k in rest if k not in refused]
             best = min(rest, key=lambda k: error([*chosen, k]))
-            if n * np.log(error([*chosen, best]) / error(chosen)) + price >= 0:
+            share = 1 - error([*chosen, best]) / error(chosen)
+            if n * np.log1p(-share) + price >= 0:
                 break
-            chosen.append(best)
+            unequal, _ = unequal_errors(best, chosen)
+            share = share / (share + max(unequal, 1.0) * (1 - share))
+            (refused if n * np.log1p(-share) + price >= 0 else chosen).append(best)
         return without_idle(chosen, first)
+
+    def unequal_errors(k, chosen):
+        design = np.column_stack([np.ones(n), terms[:, chosen], terms[:, k]])
+        wrong = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+        before = np.linalg.lstsq(design[:, :-1], terms[:, k], rcond=None)[0]
+        freed = terms[:, k] - design[:, :-1] @ before
+        pull = freed**2 / (freed**2).sum()
+        parts = pull * (wrong / (1 - pull)) ** 2
+        return parts.sum() / (wrong**2).mean(), 3 * parts.sum() ** 2 / (parts**2).sum()
 
     def without_idle(chosen, kept):
         while set(chosen) - set(kept):

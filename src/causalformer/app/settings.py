@@ -3,7 +3,7 @@
 import shlex
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 Texts = Annotated[tuple[Text, ...], Field(max_length=1000)]
@@ -26,6 +26,17 @@ class Columns(BaseModel):
     group: Text | None = None
 
 
+def _readable_season(text: str) -> str:
+    from causalformer.data.time_terms import read_season
+    from causalformer.errors import SettingsError
+
+    try:
+        read_season(text)
+    except SettingsError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
 class RunSettings(Columns):
     """Everything that can be chosen for one run; see `causalformer.CausalFormer`."""
 
@@ -33,6 +44,7 @@ class RunSettings(Columns):
     alpha: float = Field(0.05, gt=0, lt=1)
     instantaneous: Literal["auto", "yes", "no"] = "auto"
     stability: int = Field(0, ge=0, le=1000)
+    season: Annotated[Text, AfterValidator(_readable_season)] = "auto"
     missing: Literal["mask", "interpolate", "previous", "mean"] = "mask"
     prepare: Texts = ()
     forbid: Texts = ()

@@ -127,6 +127,7 @@ def _model(run: Run, checkpoint: Path, progress: Path) -> "CausalFormer":
         alpha=chosen.alpha,
         instantaneous={"yes": True, "no": False}.get(chosen.instantaneous, "auto"),
         stability=chosen.stability,
+        season=chosen.season,
         missing=chosen.missing,
         knowledge=knowledge_from_options(require=chosen.require, forbid=chosen.forbid),
         settings={name: getattr(settings, name) for name in chosen.set},

@@ -55,6 +55,12 @@ def discover(
     stability: Annotated[
         int, typer.Option(min=0, help="Refits on resampled data; gives each edge a frequency.")
     ] = 0,
+    season: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|none|24|24,168", help="Seasons in slots, held fixed as trends are."
+        ),
+    ] = "auto",
     n_jobs: Annotated[
         int, typer.Option(help="Processes (or threads); -1: one per core. Changes no result.")
     ] = -1,
@@ -177,6 +183,7 @@ def discover(
         alpha=alpha,
         instantaneous={"yes": True, "no": False}.get(instantaneous.value, "auto"),
         stability=stability,
+        season=season,
         n_jobs=n_jobs,
         cluster=cluster,
         max_memory=max_memory,

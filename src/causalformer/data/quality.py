@@ -92,7 +92,7 @@ def inspect(
             *_collinear(values, names, np.flatnonzero(different)),
             *_missing(n_missing(values) / max(1, len(values)), names),
             *_categorical(values, names, varies),
-            *_not_stationary(values, names, segments),
+            *not_stationary(values, names, segments),
         )
 
 
@@ -292,9 +292,10 @@ def _categorical(values: FloatArray, names: Sequence[str], varies: BoolArray) ->
         )
 
 
-def _not_stationary(
+def not_stationary(
     values: FloatArray, names: Sequence[str], segments: Sequence[slice]
 ) -> Iterator[Finding]:
+    """Find columns without a stable level."""
     tested = zip(names[:_TESTED_COLUMNS], values.T, strict=False)
     named = tuple(name for name, x in tested if _wanders(_longest_run(x, segments)))
     if named:

@@ -390,6 +390,8 @@ function settingsForm(settings) {
   const alpha = number("alpha", settings.alpha, { min: "0.001", max: "0.5", step: "any" });
   const within = choice("instantaneous", [["auto", "if the data call for it"], ["yes", "yes"], ["no", "no"]], settings.instantaneous);
   const stability = number("stability", settings.stability, { min: "0", max: "1000" });
+  const season = el("input", { name: "season", id: "set-season", value: settings.season, required: true,
+    pattern: "auto|none|[0-9., ]+", title: "auto, none, or numbers of slots such as 24 or 24, 168" });
   const missing = choice("missing", [["mask", "leave out"], ["interpolate", "draw lines through gaps"],
     ["previous", "repeat the value before"], ["mean", "put the mean"]], settings.missing);
   const time = choice("time_column", [["auto", "find out"], ["none", "there is none"]], settings.time_column);
@@ -415,6 +417,7 @@ function settingsForm(settings) {
     label("Share of false edges to tolerate", alpha, "0.05 is one in twenty."),
     label("Edges within a time slot", within, "For effects faster than the sampling."),
     label("Refits for stability", stability, "20 tells how often each edge comes back; takes longer."),
+    label("Seasons", season, "In time slots, such as 24 or 24, 168; “auto” finds them. They make no edges."),
     label("Missing values", missing),
     label("Time column", time),
     label("Column that tells recordings apart", group, "Subjects, runs or sites: nothing looks across.")), more];
@@ -453,6 +456,7 @@ function settingsForm(settings) {
       alpha: Number(alpha.value),
       instantaneous: within.value,
       stability: Number(stability.value),
+      season: season.value.trim(),
       missing: missing.value,
       prepare: lines(prepare.value),
       forbid: lines(forbid.value),

@@ -1,0 +1,185 @@
+r"""Mechanisms that change: whether what one series does to another stays the same over time.
+
+Every effect is predicted by its own past and that of its causes, straight, and bent where an edge
+was drawn. If a past value x acts on it by a weight that changes, the errors e move with x in some
+parts of the record and against it in others. So e is asked whether it hangs on
+
+.. math:: x_t \cos(\pi k t / n), \quad k = 1 \dots 6 ,
+
+all freed from what the prediction rests on and from x itself: a score test (Nyblom 1989, Hansen
+1992) against weights that follow six half waves, which a break, a flip of sign and a link that is
+switched off for a while all do. Links that were not drawn are tested, too: one that exists in one
+part only may be none on average. The variance is White's; the smallest p-value must pass
+Bonferroni's bound for all tests. Where a prediction is wrong in shape its errors are alike for a
+while and seem to change. So there are three more rules: the test must stay below the level with
+Newey and West's variance (1987); it must find the change in the values as well as in their normal
+scores, as a relation that is bent on one scale may be straight on the other; and the change must
+explain one percent of the effect's variance, as an edge must.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalformer.detect.samples import Samples
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_N_HALF_WAVES = 6
+_LEVEL = 0.05  # of a false alarm in a table whose mechanisms stay the same
+_LEAST_SHARE = 0.01  # of the effect's variance that a change explains beyond chance
+_ROWS_PER_WEIGHT = 10
+MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
+_MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
+_REACH = 3.5  # standard deviations; values beyond do not count as farther out
+_SAME = 1e-6  # share of a column's square below which others say the same
+
+
+@dataclass(frozen=True)
+class Change:
+    """An effect of a past value that changes over time.
+
+    Attributes
+    ----------
+    cause, effect : int
+        The series.
+    lag : int
+        Slots from the one to the other.
+    slot : int
+        Where the change is felt most.
+    p_value : float
+        How likely such a change is by chance, all tests counted.
+    """
+
+    cause: int
+    effect: int
+    lag: int
+    slot: int
+    p_value: float
+
+
+def find_changes(
+    scales: Sequence[Samples], drawn: BoolArray, tested: BoolArray, clock: FloatArray
+) -> tuple[Change, ...]:
+    """Test whether mechanisms change; see the module.
+
+    Parameters
+    ----------
+    scales : sequence of Samples
+        The same samples on different scales; a change must show on all of them.
+    drawn : array of bool ``[cause, effect, lag - 1]``
+        The edges of the graph.
+    tested : array of bool ``[cause, effect]``
+        Pairs that may have an edge.
+    clock : array ``[slot]``
+        When in its recording a slot of the table is, from 0 to 1.
+
+    Returns
+    -------
+    tuple of Change
+        The clearest change of every pair, most certain first.
+
+    Examples
+    --------
+    >>> from causalformer.detect.samples import make_samples
+    >>> x, y = np.random.default_rng(0).standard_normal((2, 400))
+    >>> y[1:] += np.where(np.arange(399) < 200, 1, -1) * x[:-1]
+    >>> samples = make_samples(np.array([x, y]).T, [slice(0, 400)], np.zeros(400, int), 1, 4)
+    >>> clock = np.linspace(0, 1, 400)
+    >>> no_edge, pairs = np.zeros((2, 2, 1), bool), ~np.eye(2, dtype=bool)
+    >>> (found,) = find_changes([samples], no_edge, pairs, clock)
+    >>> found.cause, found.effect, found.lag, abs(found.slot - 200) < 5
+    (0, 1, 1, True)
+    """
+    own = np.eye(len(tested), dtype=bool)
+    candidates = np.repeat((tested | own)[..., None], drawn.shape[2], axis=2)
+    if candidates.sum() > _MOST_TESTS:
+        candidates = drawn
+    n_tests = max(int(candidates.sum()), 1)
+    found: dict[tuple[int, int], list[Change]] = {}
+    for samples in scales:
+        past = samples.past.cpu().double().numpy().clip(-_REACH, _REACH)
+        waves = np.cos(np.pi * np.outer(clock[samples.slot], 1 + np.arange(_N_HALF_WAVES)))
+        clearest: dict[tuple[int, int], Change] = {}
+        for effect in range(drawn.shape[1]):
+            of_effect = candidates[:, effect]
+            for change in _changes_of(samples, past, effect, drawn[:, effect], of_effect, waves):
+                p_value = min(change.p_value * n_tests, 1.0)
+                pair = (change.cause, effect)
+                if p_value <= min(_LEVEL, clearest[pair].p_value if pair in clearest else 1.0):
+                    clearest[pair] = Change(*pair, change.lag, change.slot, p_value)
+        for pair, change in clearest.items():
+            found.setdefault(pair, []).append(change)
+    on_all = [changes for changes in found.values() if len(changes) == len(scales)]
+    return tuple(sorted((changes[0] for changes in on_all), key=lambda c: c.p_value))
+
+
+def _changes_of(
+    samples: Samples,
+    past: FloatArray,
+    effect: int,
+    drawn: BoolArray,
+    candidates: BoolArray,
+    waves: FloatArray,
+) -> list[Change]:
+    """Test the past values of one effect; those that Newey and West's variance confirms."""
+    from scipy.special import chdtrc
+
+    bent = drawn.copy()
+    bent[effect, 0] = True
+    held = np.repeat(np.asarray(bent.any(axis=1))[:, None], bent.shape[1], axis=1)
+    rows = np.flatnonzero(samples.observed[:, effect].cpu().numpy() > 0)
+    if samples.hidden is not None:
+        hidden = samples.hidden.cpu().numpy()
+        rows = rows[~hidden[rows][:, held].any(axis=1)]
+        past = np.where(hidden, 0.0, past)  # a value that is missing tells of no change
+    past, waves, slot = past[rows], waves[rows], samples.slot[rows]
+    base = np.column_stack([np.ones(len(past)), past[:, held], *_bent_forms(past[:, bent])])
+    if len(past) < _ROWS_PER_WEIGHT * (base.shape[1] + waves.shape[1]):
+        return []
+    axes, size, _ = np.linalg.svd(base, full_matrices=False)
+    axes = axes[:, size > _SAME * size[0]]
+    now = samples.now[:, effect].cpu().double().numpy()[rows].clip(-_REACH, _REACH)
+    error = now - axes @ (axes.T @ now)
+    by_chance = _N_HALF_WAVES * error.var()
+    least = _LEAST_SHARE * len(now) * now.var() + by_chance
+    n_neighbours = int(np.ceil(4 * (len(past) / 100) ** (2 / 9)))
+    found = []
+    for cause, lag in np.argwhere(candidates).tolist():
+        x = past[:, cause, lag]
+        straight = x - axes @ (axes.T @ x)
+        square = float(straight @ straight)
+        moved = x[:, None] * waves
+        moved = moved - axes @ (axes.T @ moved)
+        if square > _SAME * float(x @ x):
+            moved = moved - np.outer(straight, straight @ moved / square)
+        score = moved * error[:, None]
+        total, variance = score.sum(axis=0), score.T @ score
+        statistic = float(total @ np.linalg.pinv(variance, hermitian=True) @ total)
+        p_value = float(chdtrc(_N_HALF_WAVES, statistic))
+        explained = error @ moved @ np.linalg.lstsq(moved, error, rcond=_SAME)[0]
+        if p_value > _LEVEL or explained < least or _confirmed_p(score, n_neighbours) > _LEVEL:
+            continue
+        at = int(np.abs(np.cumsum(x * error - (x * error).mean())).argmax())
+        found.append(Change(cause, effect, lag + 1, int(slot[min(at + 1, len(slot) - 1)]), p_value))
+    return found
+
+
+def _bent_forms(past: FloatArray) -> list[FloatArray]:
+    """Give the bent forms of past values that `causalformer.detect.few_terms` has."""
+    return [past**2, past**3, np.sin(2.0 * past), np.cos(2.0 * past), np.abs(past)]
+
+
+def _confirmed_p(score: FloatArray, n_neighbours: int) -> float:
+    """Give the p-value with Newey and West's variance."""
+    from scipy.special import chdtrc
+
+    total, variance = score.sum(axis=0), score.T @ score
+    for distance in range(1, n_neighbours + 1):
+        product = score[distance:].T @ score[:-distance]
+        variance = variance + (1 - distance / (n_neighbours + 1)) * (product + product.T)
+    statistic = float(total @ np.linalg.pinv(variance, hermitian=True) @ total)
+    return float(chdtrc(score.shape[1], max(statistic, 0.0)))

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 _SAID = ("collinear", "categorical", "missing")  # the rest is said on reading
 _FEW_SLOTS = 100
 _LEVELS = 0.5  # share of the variance that lies between recordings
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
 _SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
+_MOST_TOLD = 5  # pairs that a warning names
 _SHARED_P = 1e-3  # and how unlikely it must be by chance
 
 
@@ -108,6 +110,7 @@ def diagnose(
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
     said = (
         *_warnings(table, scores.select(table.names).values, r2, found, choice),
+        *_of_hidden_drivers(scores.names, found),
         *_of_changes(table, scores.names, changes),
     )
     for text in said:
@@ -163,11 +166,6 @@ def _warnings(
             "nothing can be predicted: no series is better foreseen than by its mean; a graph "
             "without edges is all that these data support"
         )
-    if not moved and hidden_drivers_likely(found):
-        said.append(
-            "the series move together within a slot far beyond what the edges explain: hidden "
-            "common drivers are likely; read weak edges with care"
-        )
     return said
 
 
@@ -211,8 +209,58 @@ def _levels(table: SeriesTable) -> list[str]:
     ]
 
 
-def hidden_drivers_likely(found: FoundEdges) -> bool:
-    """Say whether errors are correlated broadly and no edges within the slot were drawn."""
+def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
+    """Warn of what hidden drivers explain, of edges that they may explain, and of what is left."""
+    within, said = found.within_evidence, []
+    if found.driven:
+        said.append(
+            "what all series have in common foretells them: a hidden common driver, or noise that "
+            "the measurements share, is likely; lagged edges were tested beside it, read those "
+            "that are left with care"
+        )
+    if within.factor.any():
+        said.append(
+            f"{_named(names, within.factor)} move together within a slot as hidden common drivers "
+            "would make them: no links within the slot are drawn for them"
+        )
+    instead = (found.hidden > found.most_hidden) | (within.linked & within.by_hidden_driver)
+    instead &= ~found.drawn
+    if instead.any():
+        said.append(
+            f"a hidden common driver is likelier than an edge for {_pairs(names, instead)}: not "
+            "drawn"
+        )
+    marked = found.drawn & found.may_be_hidden
+    if marked.any():
+        said.append(
+            f"a hidden common driver may be behind {_pairs(names, marked)}; see may_be_confounded"
+        )
+    if not said and _errors_move_together(found):
+        said.append(
+            "the series move together within a slot far beyond what the edges explain: hidden "
+            "common drivers are likely; read weak edges with care"
+        )
+    if later := _errors_move_later(found):
+        said.append(
+            f"errors are related over more than {later} slots: links may take longer than max_lag, "
+            "or hidden common drivers remember; raise max_lag"
+        )
+    return said
+
+
+def _named(names: Sequence[str], which: BoolArray) -> str:
+    return listed(name for name, yes in zip(names, which, strict=True) if yes)
+
+
+def _pairs(names: Sequence[str], which: BoolArray) -> str:
+    """Name some pairs, cause first."""
+    told = [f"{names[cause]!r} and {names[effect]!r}" for cause, effect in np.argwhere(which)]
+    more = f", and {len(told) - _MOST_TOLD} more pairs" if len(told) > _MOST_TOLD else ""
+    return ", ".join(told[:_MOST_TOLD]) + more
+
+
+def _errors_move_together(found: FoundEdges) -> bool:
+    """Say whether errors are correlated broadly and no links within the slot were drawn."""
     from scipy.special import chdtrc
 
     removal = found.evidence.removal
@@ -223,3 +271,26 @@ def hidden_drivers_likely(found: FoundEdges) -> bool:
     p_value = chdtrc(len(pairs[0]), statistic)
     beyond_chance = removal.shared > _SHARED and p_value < _SHARED_P
     return bool(beyond_chance and not found.within.any())
+
+
+def _errors_move_later(found: FoundEdges) -> int:
+    """Give the lags in use if errors are related beyond them (Hosking 1980), else 0."""
+    from scipy.special import chdtrc
+
+    removal, samples = found.evidence.removal, found.evidence.samples
+    max_lag, n_series = samples.max_lag, removal.residual.shape[1]
+    if n_series < 2 or not samples.complete:
+        return 0
+    errors = removal.residual / np.maximum(removal.residual.std(axis=0), 1e-12)
+    between, statistic, n_tests = ~np.eye(n_series, dtype=bool), 0.0, 0
+    for lag in range(max_lag + 1, 2 * max_lag + 1):
+        adjacent = samples.slot[lag:] - samples.slot[:-lag] == lag
+        n_pairs = int(adjacent.sum())
+        if n_pairs > 2 * n_series:
+            correlation = errors[:-lag][adjacent].T @ errors[lag:][adjacent] / n_pairs
+            statistic += float(n_pairs * (correlation[between] ** 2).sum())
+            n_tests += int(between.sum())
+    if not n_tests:
+        return 0
+    excess = (statistic / n_tests - 1.0) / len(errors)
+    return max_lag if excess > _SHARED and chdtrc(n_tests, statistic) < _SHARED_P else 0

@@ -3,7 +3,7 @@ r"""Contemporaneous links: which series act on each other within a slot, and whi
 Every series i gets an equation for its present, given the past that the lagged tests found for it
 and for those it may be linked with, and the present of the series before it in an order:
 
-.. math:: x_i(t) = \sum_k w_k\, g_k(\text{past}) + \sum_{j \in \text{parents}(i)} f_{ij}(x_j(t)) + e_i(t).
+.. math:: x_i(t) = \sum_k w_k\, g_k(\text{past}) + \sum_{j \in P(i)} f_{ij}(x_j(t)) + e_i(t) .
 
 Its terms are chosen by backward elimination with the extended information criterion of
 `causalformer.detect.few_terms`, to which the non-Gaussianity of the error is added:
@@ -26,7 +26,6 @@ figure. And one hidden driver of all series (a factor) is compared with the whol
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -96,7 +95,7 @@ class Present:
     @property
     def n_series(self) -> int:
         """Number of series."""
-        return self.now.shape[1]
+        return int(self.now.shape[1])
 
     def past_of(self, series: Iterable[int]) -> tuple[list[Term], FloatArray]:
         """Give the past terms that some series hang on, each once, and their columns."""
@@ -404,7 +403,7 @@ def _pair_tests(
         t /= np.sqrt(np.maximum(unequal, 1.0))
         p_values.append(np.maximum(2.0 * stdtr(np.maximum(freedom, 1.0), -t), SMALLEST))
         correlation = shared if form == 0 else correlation
-    bent = [p for p in p_values[1:]] + [p.T for p in p_values[1:]]
+    bent = [*p_values[1:], *(p.T for p in p_values[1:])]
     weights = [_STRAIGHT, *[(1.0 - _STRAIGHT) / len(bent)] * len(bent)]
     combined = cauchy_combination(p_values[0], *bent, weights=weights)
     p_value = np.where(freedom < 1.0, 1.0, combined)
@@ -449,7 +448,7 @@ class _Equations:
         return int((2 ** self._candidate[np.ix_(part, part)].sum(axis=0)).sum())
 
     def price(self, effect: int) -> float:
-        """What a term of an equation costs."""
+        """Give what a term of an equation costs."""
         return self._designs[effect].price
 
 
@@ -509,7 +508,7 @@ def negentropy(x: FloatArray) -> float:
     >>> [round(negentropy(x), 2) for x in laws]
     [0.0, 0.11, 0.06]
     """
-    if len(x) < 2:  # noqa: PLR2004
+    if len(x) < 2:
         return 0.0
     u = (x - x.mean()) / max(float(x.std()), _TINY)
     flat = float((np.logaddexp(u, -u) - np.log(2.0)).mean()) - 0.374567
@@ -548,7 +547,7 @@ def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[i
 
     If hidden factors cost less than an order that is quickly found, a longer search is idle.
     """
-    if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:  # noqa: PLR2004
+    if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
         order = _Order(equations, _exact_order(equations, part), exact=True)
         return order, _driven_together(equations, order)
     order = _greedy_order(equations, part)
@@ -562,8 +561,9 @@ def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[i
 def _exact_order(
     equations: _Equations, part: list[int], first: tuple[int, int] | None = None
 ) -> tuple[int, ...]:
-    """Compare all orders (Silander and Myllymäki 2006): the best order of every subset follows
-    from those of the subsets with one series less. `first` names two series and their order.
+    """Compare all orders (Silander and Myllymäki 2006); `first` names two series and their order.
+
+    The best order of every subset follows from those of the subsets with one series less.
     """
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for subset in range(1, 2 ** len(part)):
@@ -659,7 +659,7 @@ def _cost_of_factors(equations: _Equations, order: _Order, group: tuple[int, ...
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
         if n_loadings < size * (size - 1) // 2:
             fit = factor_fit(correlation, n_factors)
-            costs.append(len(rows) * fit + n_loadings * price)
+            costs.append(float(len(rows) * fit + n_loadings * price))
     others = sum(equation[i].cost for i in order.series if i not in group)
     return others + sum(e.cost for e in within) + min(costs, default=np.inf)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
-from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present, no_links
+from causalformer.detect.contemporaneous import LEVEL, ContemporaneousEvidence, Present, no_links
 from causalformer.detect.evidence import false_discovery_q
 from causalformer.detect.hidden import explained_by_a_factor, hidden_drivers
 from causalformer.detect.present import explained_by_the_present
@@ -22,6 +22,7 @@ _EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest v
 _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
 _MOST_DOUBT = 0.25  # local false discovery rate of an edge, at most: see `lagged_edges`
+LIKELY = 0.5  # probability from which a hidden driver is the likelier one
 _MOST_HIDDEN = 0.5  # an edge must be a direct one rather than the work of a hidden driver
 
 
@@ -61,6 +62,24 @@ class FoundEdges:
     driven: bool
 
     @property
+    def drawn(self) -> BoolArray:
+        """Pairs with an edge of any kind between two series."""
+        return np.asarray(
+            (self.lagged.any(axis=-1) & ~np.eye(len(self.within), dtype=bool)) | self.within
+        )
+
+    @property
+    def most_hidden(self) -> float:
+        """Up to this probability of a hidden driver a lagged edge is drawn."""
+        return _MOST_HIDDEN
+
+    @property
+    def may_be_hidden(self) -> BoolArray:
+        """Edges that a hidden driver may explain: lagged ones, and links within a slot."""
+        lagged = self.lagged.any(axis=-1) & (self.hidden >= 1.0 - LEVEL)
+        return np.asarray(lagged | (self.within & (self.within_evidence.hidden >= LIKELY)))
+
+    @property
     def score(self) -> FloatArray:
         """How strongly the data speak for each pair ``[cause, effect]``: ``-log10 p``.
 
@@ -74,7 +93,7 @@ class FoundEdges:
         way = np.where(within.linked | within.linked.T, within.probability, 0.5)
         inside = -np.log10(np.maximum(within.p_value, 1e-300)) * way
         np.fill_diagonal(inside, 0.0)
-        return np.maximum(score, inside)
+        return np.asarray(np.maximum(score, inside))
 
     def edges(self, names: tuple[str, ...], frequency: FloatArray | None) -> tuple[Edge, ...]:
         """Name the edges; the score is ``-log10 p``."""
@@ -95,6 +114,7 @@ class FoundEdges:
                     q_value=q_values[j, i],
                     strength=strength[j, i] * np.sqrt(share),
                     frequency=np.nan if frequency is None else frequency[j, i],
+                    may_be_confounded=_by_surprises(names[j], names[i], self.hidden[j, i]),
                 )
             )
         within = self.within_evidence
@@ -110,9 +130,30 @@ class FoundEdges:
                     q_value=max(self.within_q[j, i], 1e-300),
                     strength=abs(within.partial[j, i]),
                     oriented=bool(self.oriented[j, i]),
+                    may_be_confounded=_by_errors(names[j], names[i], within.hidden[j, i]),
                 )
             )
         return tuple(edges)
+
+
+def _by_surprises(cause: str, effect: str, hidden: float) -> str:
+    """Say why a hidden driver may be behind a lagged edge; nothing if that is not likely."""
+    if hidden < 1.0 - LEVEL:
+        return ""
+    return (
+        f"{effect} follows what is unexpected in {cause} about as well as its level: with "
+        f"probability {hidden:.2f} a hidden driver of both"
+    )
+
+
+def _by_errors(cause: str, effect: str, hidden: float) -> str:
+    """Say why a hidden driver may be behind a link within a slot."""
+    if hidden < LIKELY:
+        return ""
+    return (
+        f"the past of neither {cause} nor {effect} reaches the other through the link: with "
+        f"probability {hidden:.2f} a hidden driver of both"
+    )
 
 
 def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -> BoolArray:
@@ -131,7 +172,7 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
 
 
 def contemporaneous_q(within: ContemporaneousEvidence, allowed: BoolArray) -> FloatArray:
-    """Give the q-values of links within a slot; `allowed`, ``[cause, effect]``, says what may be."""
+    """Give the q-values of links within a slot; `allowed` says which may be."""
     inside = np.triu(allowed | allowed.T, 1)
     q_value = np.ones_like(within.p_value)
     q_value[inside] = false_discovery_q(within.p_value[inside])

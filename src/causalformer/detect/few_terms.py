@@ -874,7 +874,7 @@ class Search:
         return np.asarray(gram)
 
 
-def _t(share: FloatArray, freedom: float) -> FloatArray:
+def _t(share: FloatArray, freedom: FloatArray | float) -> FloatArray:
     """Turn a share of explained variance into |t|."""
     return np.asarray(np.sqrt(freedom * share / (1.0 - np.minimum(share, 1 - _TINY))))
 

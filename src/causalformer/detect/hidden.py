@@ -1,4 +1,4 @@
-r"""Hidden drivers of lagged edges: does the effect follow the level of the cause, or its surprises?
+r"""Hidden drivers of lagged edges: an effect follows the level of a cause, or its surprises.
 
 A cause acts by its value, whatever that value comes from. A hidden driver that reaches x first and
 y later acts on y, too, but only its own share of x foretells y: the part of x that the past does
@@ -12,8 +12,8 @@ Hausman's test of exogeneity, with the past of x as its instrument. Where x has 
 are the same, and nothing can be said. Nor if the noise of y remembers as x does: a direct edge
 whose effect has autoregressive noise is a third model, in which x passes through the memory of y,
 :math:`x(t - l) - \sum_k a_k x(t - l - k)` with the weights a of y's own past (Cochrane and Orcutt
-1949). How many edges of a graph are a hidden driver's is estimated
-from all of them together (empirical Bayes, with one direct edge more than were found).
+1949). How many edges of a graph are a hidden driver's is estimated from all of them together
+(empirical Bayes, with one direct edge more than were found).
 
 A hidden driver of many series that has a memory, or noise that all measurements share, is another
 matter: then the past of every series tells something of the driver, and so of all others. What all
@@ -198,7 +198,7 @@ def _weights_of_factor(present: Present) -> FloatArray | None:
     if len(errors) < 2 * present.n_series:
         return None
     spread = np.maximum(errors.std(axis=0), 1e-12)
-    _, weight = factor_model(np.nan_to_num(np.corrcoef(errors.T)))
+    _, weight = factor_model(np.asarray(np.nan_to_num(np.corrcoef(errors.T))))
     return np.asarray(weight[0] / spread)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from causalformer.detect.calibrated import Evidence
+from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present
 from causalformer.detect.evidence import edge_doubt, edge_q
-from causalformer.detect.instantaneous import InstantaneousEvidence
 from causalformer.detect.removal import RemovalErrors
 from causalformer.detect.samples import make_samples
 
@@ -76,12 +76,42 @@ def make_evidence(
     )
 
 
-def make_within(n_series=3, *, partial=None, direction=None):
-    """Links within a slot where `partial` names a pair; ``{(cause, effect): value}``."""
-    links, ways = (np.zeros((n_series, n_series)) for _ in range(2))
-    for (cause, effect), value in (partial or {}).items():
-        links[cause, effect] = links[effect, cause] = value
-    for (cause, effect), value in (direction or {}).items():
-        ways[cause, effect], ways[effect, cause] = value, -value
-    p = np.where(links != 0, 1e-6, 1.0)
-    return InstantaneousEvidence(p, p, links, ways)
+def make_within(
+    n_series=3, linked=None, *, p_value=1e-6, partial=0.5, hidden=None, factor=(), named_p=None
+):
+    """Links within a slot: ``{(cause, effect): probability of the direction}``.
+
+    All have the same p-value but for those of `named_p`, and the same partial correlation; `hidden`
+    names pairs and how likely a hidden driver is, `factor` the series that are driven together.
+    """
+    p, correlation = np.ones((n_series, n_series)), np.zeros((n_series, n_series))
+    probability, by_hidden = np.zeros((n_series, n_series)), np.zeros((n_series, n_series))
+    drawn = np.zeros((n_series, n_series), dtype=bool)
+    for (cause, effect), likely in (linked or {}).items():
+        drawn[cause, effect] = True
+        probability[cause, effect], probability[effect, cause] = likely, 1.0 - likely
+        for pair in ((cause, effect), (effect, cause)):
+            p[pair], correlation[pair] = (named_p or {}).get((cause, effect), p_value), partial
+            by_hidden[pair] = (hidden or {}).get((cause, effect), 0.0)
+    driven = np.isin(np.arange(n_series), factor)
+    return ContemporaneousEvidence(p, correlation, drawn, probability, by_hidden, driven)
+
+
+def make_present(values=None, terms=None, *, n_series=3, max_lag=3, shown=None):
+    """The present of series, and past terms of each; noise that hangs on nothing if none is given.
+
+    `shown` says where there is a value; terms are straight, whatever their form.
+    """
+    if values is None:
+        values = np.random.default_rng(0).standard_normal((200, n_series))
+    x = (values - values.mean(axis=0)) / values.std(axis=0)
+    slot = np.arange(max_lag, len(x))
+    observed = np.ones(x.shape, dtype=bool) if shown is None else shown
+    return Present(
+        now=np.where(observed, x, 0.0)[slot],
+        observed=observed[slot],
+        terms=[[] for _ in x.T] if terms is None else terms,
+        column=lambda term: x[slot - term.lag - 1, term.cause],
+        slot=slot,
+        max_lag=max_lag,
+    )

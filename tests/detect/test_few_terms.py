@@ -61,7 +61,7 @@ def twin(x, max_lag, effect):
             if n * np.log1p(-share) + price >= 0:
                 break
             unequal, _ = unequal_errors(best, chosen)
-            share = share / (share + max(unequal, 1.0) * (1 - share))
+            share = share / (share + unequal * (1 - share))
             (refused if n * np.log1p(-share) + price >= 0 else chosen).append(best)
         return without_idle(chosen, first)
 
@@ -72,7 +72,10 @@ def twin(x, max_lag, effect):
         freed = terms[:, k] - design[:, :-1] @ before
         pull = freed**2 / (freed**2).sum()
         parts = pull * (wrong / (1 - pull)) ** 2
-        return parts.sum() / (wrong**2).mean(), 3 * parts.sum() ** 2 / (parts**2).sum()
+        raised = parts.sum() / (wrong**2).mean()
+        by_chance = 1 + 2 * np.sqrt(2 * ((pull - 1 / n) ** 2).sum())
+        freedom = 3 * parts.sum() ** 2 / (parts**2).sum()
+        return raised if raised > by_chance else 1.0, freedom
 
     def without_idle(chosen, kept):
         while set(chosen) - set(kept):
@@ -94,35 +97,30 @@ def twin(x, max_lag, effect):
     def of_cause(cause, chosen):
         freedom = n - len(chosen) - 2
         tested = np.flatnonzero((owner == cause) & (np.arange(len(owner)) % 6 < 4))
-        t, unequal, share = [], [], []
-        for k in tested:
-            design = np.column_stack([np.ones(n), terms[:, chosen], terms[:, k]])
-            beta = np.linalg.lstsq(design, y, rcond=None)[0]
-            before = np.linalg.lstsq(design[:, :-1], terms[:, k], rcond=None)[0]
-            freed, wrong = terms[:, k] - design[:, :-1] @ before, y - design @ beta
-            pull = freed**2 / (freed**2).sum()
-            classical = (wrong**2).sum() / freedom / (freed**2).sum()
-            raised = (pull * (wrong / (1 - pull)) ** 2).sum() / (wrong**2).mean()
-            by_chance = 1 + 2 * np.sqrt(2 * ((pull - 1 / n) ** 2).sum())
-            t.append(abs(beta[-1]) / np.sqrt(classical))
-            unequal.append(raised if raised > by_chance else 1.0)
-            share.append(1 - (wrong**2).sum() / error(chosen))
-        t, unequal, share, straight = *map(np.array, (t, unequal, share)), tested % 6 == 0
+        straight = tested % 6 == 0
+        unequal, known = np.array([unequal_errors(k, chosen) for k in tested]).T
+        for form in range(4):
+            alike = tested % 6 == form
+            unequal[alike] = np.maximum(unequal[alike], unequal[alike].mean())
+            known[alike] = np.minimum(known[alike], known[alike].mean())
+        known = np.minimum(unequal**2 / (1 / freedom + (unequal - 1) ** 2 / known), freedom)
+        share = np.array([1 - error([*chosen, k]) / error(chosen) for k in tested])
         likely = 1 / (1 + tested // 6 % max_lag)
         likely = np.where(straight, 0.4 * likely, 0.2 / 3 * likely) / likely[straight].sum()
         weights = [*likely, 0.4]
         lags = tested[straight].tolist()
-        free = freedom + 1 - len(lags)
-        ratio = (error(chosen) / error([*chosen, *lags]) - 1) * free / len(lags)
+        gained = (error(chosen) / error([*chosen, *lags]) - 1) / len(lags)
 
-        def combined(unequal):
+        def combined(unequal, freedom):
             less = np.average(unequal[straight], weights=share[straight])
+            t = np.sqrt(freedom * share / (1 - share))
             alone = 2 * student.sf(t / np.sqrt(unequal), freedom)
-            at_once = fisher.sf(ratio / less, len(lags), free)
+            free = np.min(freedom) + 1 - len(lags)
+            at_once = fisher.sf(gained * free / less, len(lags), free)
             return float(cauchy_combination(*alone, at_once, weights=weights))
 
-        plain = combined(np.ones(len(t)))
-        return plain if plain >= 0.1 else combined(unequal)
+        plain = combined(np.ones(len(tested)), freedom)
+        return plain if plain >= 0.1 else combined(unequal, known)
 
     p_values = []
     for cause in range(n_series):

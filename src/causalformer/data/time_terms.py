@@ -426,7 +426,8 @@ class _Innovations:
         past = [x[self.rows - lag] for lag in range(1, n_lags + 1)]
         self._past = np.column_stack([np.ones(len(self.rows)), *past])
         self.hold(())
-        if self._square <= (_ROUNDING * np.linalg.norm(self._now - self._now.mean())) ** 2:
+        centred = self._now - self._now.sum() / max(len(self.rows), 1)
+        if self._square <= (_ROUNDING * np.linalg.norm(centred)) ** 2:
             self._past = self._past[:, :1]  # a clock: its own past would hide what it follows
             self.hold(())
 

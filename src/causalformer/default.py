@@ -135,10 +135,11 @@ class DefaultFit:
         table = table.select(self._inner_names)
         predicted = np.full(table.values.shape, np.nan)
         slot = slots_with_past(table.segments, max_lag)
-        freed = self.time_terms.without(table)
+        terms = self.time_terms.anew(table)
+        freed = terms.without(table)
         past, _ = lagged_samples(torch.from_numpy(self._filled(freed)), max_lag)
         predicted[slot] = self._predict(past[slot - max_lag])
-        predicted = self.scaling.undo(predicted, freed) + self.time_terms.of(table)
+        predicted = self.scaling.undo(predicted, freed) + terms.of(table)
         return predicted[:, np.argsort(self.order)]
 
     def explain(self, table: SeriesTable, slot: int) -> LocalExplanation:
@@ -161,7 +162,7 @@ class DefaultFit:
         return [self.names[i] for i in self.order]
 
     def _scores(self, table: SeriesTable) -> torch.Tensor:
-        freed = self.time_terms.without(table)
+        freed = self.time_terms.anew(table).without(table)
         return torch.from_numpy(self._filled(freed)).to(next(self.model.parameters()))
 
     def _filled(self, table: SeriesTable) -> FloatArray:

@@ -54,10 +54,10 @@ class Diagnostics:
         The number of lags in use.
     max_lag_reason : str
         Where it comes from.
-    time_terms : tuple of str
-        Trends, level shifts and seasons that were held fixed, in plain words.
     warnings : tuple of str
         What to keep in mind.
+    time_terms : tuple of str
+        Trends, level shifts and seasons that were held fixed, in plain words.
     """
 
     names: tuple[str, ...]
@@ -67,8 +67,8 @@ class Diagnostics:
     counted: FloatArray
     max_lag: int
     max_lag_reason: str
-    time_terms: tuple[str, ...]
     warnings: tuple[str, ...]
+    time_terms: tuple[str, ...] = ()
 
     def arrays(self) -> dict[str, FloatArray]:
         """Give the numbers by name."""
@@ -124,8 +124,8 @@ def diagnose(
         counted=np.diag(removal.n_together)[at],
         max_lag=choice.max_lag,
         max_lag_reason=choice.reason,
-        time_terms=tuple(time_terms),
         warnings=said,
+        time_terms=tuple(time_terms),
     )
 
 

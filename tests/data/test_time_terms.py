@@ -175,6 +175,16 @@ class TestClock:
         beyond = found(x).of(table(np.vstack([x, x])))
         assert np.ptp(beyond[399:], axis=0).max() == 0
 
+    def test_of_several_recordings_each_is_looked_at_anew(self):
+        both = {"starts": (0, 200), "runs": ("anna", "ben")}
+        terms = found(self.x, **both)
+        alone = table(self.x[200:])
+        mine = TimeTerms.restored(terms.stored()).anew(alone)
+        assert mine.n_searched == terms.n_searched == 4
+        np.testing.assert_allclose(mine.of(alone), terms.of(table(self.x, **both))[200:])
+        single = found(self.x)
+        assert single.anew(alone) is single
+
     def test_units_do_not_matter(self):
         for factor in (2.0**900, 2.0**-900):
             scaled = found(self.x * factor)

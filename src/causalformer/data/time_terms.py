@@ -157,6 +157,10 @@ class TimeTerms:
         Time of the first slot of every segment, if the table has times.
     step : float
         Time from slot to slot.
+    n_searched : int
+        Series that were searched, those of every segment counted.
+    by_run : bool
+        Whether there were several recordings, each with a course of its own.
     """
 
     periods: tuple[float, ...] = ()
@@ -164,6 +168,18 @@ class TimeTerms:
     lengths: tuple[int, ...] = ()
     begins: tuple[float, ...] = ()
     step: float = 1.0
+    n_searched: int = 0
+    by_run: bool = False
+
+    def anew(self, table: SeriesTable) -> "TimeTerms":
+        """Give the terms that hold for a table: these, or, with several recordings, its own.
+
+        A recording follows a course of its own, as it has a level of its own; both are read from
+        all its rows.
+        """
+        if not (self.by_run and self.n_searched):
+            return self
+        return find_time_terms(table, self.periods, self.n_searched)
 
     def of(self, table: SeriesTable) -> FloatArray:
         """Give what the series follow in every slot of a table: the one learned from, or another.
@@ -212,6 +228,7 @@ class TimeTerms:
             "time.courses": np.array(rows, dtype=np.float64).reshape(-1, 6),
             "time.lengths": np.array(self.lengths, dtype=np.float64),
             "time.begins": np.array([*self.begins, self.step], dtype=np.float64),
+            "time.searched": np.array([self.n_searched, self.by_run], dtype=np.float64),
         }
 
     @classmethod
@@ -232,14 +249,23 @@ class TimeTerms:
             )
         *begins, step = arrays["time.begins"].tolist()
         periods, lengths = (arrays[f"time.{name}"].tolist() for name in ("periods", "lengths"))
-        return cls(tuple(periods), courses, tuple(map(int, lengths)), tuple(begins), step)
+        n_searched, by_run = map(int, arrays["time.searched"])
+        return cls(
+            tuple(periods),
+            courses,
+            tuple(map(int, lengths)),
+            tuple(begins),
+            step,
+            n_searched,
+            bool(by_run),
+        )
 
     def told(self, table: SeriesTable, order: Sequence[str] | None = None) -> tuple[str, ...]:
         """Say in plain words which series follow what, in the order of the table or another.
 
         Examples
         --------
-        >>> rng = np.random.default_rng(0)
+        >>> rng = np.random.default_rng(1)
         >>> x = rng.standard_normal((300, 2))
         >>> x[:, 0] += 2 * np.sin(2 * np.pi * np.arange(300) / 12)
         >>> x[100:, 1] += 3
@@ -342,7 +368,9 @@ def find_seasons(table: SeriesTable) -> tuple[float, ...]:
     return tuple(1 / frequency for frequency in _base_frequencies(lines))
 
 
-def find_time_terms(table: SeriesTable, periods: Sequence[float] = ()) -> TimeTerms:
+def find_time_terms(
+    table: SeriesTable, periods: Sequence[float] = (), n_searched: int | None = None
+) -> TimeTerms:
     """Find what the series of a table follow; see the module.
 
     Parameters
@@ -351,6 +379,8 @@ def find_time_terms(table: SeriesTable, periods: Sequence[float] = ()) -> TimeTe
         The series; NaN is a missing value. Every segment has a clock of its own.
     periods : sequence of float
         The seasons on offer, in slots; see `find_seasons`.
+    n_searched : int, optional
+        How many series to pay for; those of the table unless given.
 
     Examples
     --------
@@ -360,7 +390,7 @@ def find_time_terms(table: SeriesTable, periods: Sequence[float] = ()) -> TimeTe
     {(0, 0): (Term(kind='trend', at=0),)}
     """
     segments = _long_enough(table)
-    n_searched = len(segments) * table.n_series
+    n_searched = n_searched or len(segments) * table.n_series
     courses: dict[tuple[int, int], Course] = {}
     for k, values in segments.items():
         lines = _harmonics([1 / period for period in periods], len(values))
@@ -373,7 +403,8 @@ def find_time_terms(table: SeriesTable, periods: Sequence[float] = ()) -> TimeTe
             if terms:
                 courses[k, i] = _fitted(x, terms)
     lengths = tuple(segment.stop - segment.start for segment in table.segments)
-    return TimeTerms(tuple(periods), courses, lengths, *_begins(table))
+    by_run = len(set(table.runs)) > 1
+    return TimeTerms(tuple(periods), courses, lengths, *_begins(table), n_searched, by_run)
 
 
 def _begins(table: SeriesTable) -> tuple[tuple[float, ...], float]:
@@ -426,7 +457,8 @@ class _Innovations:
         past = [x[self.rows - lag] for lag in range(1, n_lags + 1)]
         self._past = np.column_stack([np.ones(len(self.rows)), *past])
         self.hold(())
-        if self._square <= (_ROUNDING * np.linalg.norm(self._now - self._now.mean())) ** 2:
+        centred = self._now - self._now.sum() / max(len(self.rows), 1)
+        if self._square <= (_ROUNDING * np.linalg.norm(centred)) ** 2:
             self._past = self._past[:, :1]  # a clock: its own past would hide what it follows
             self.hold(())
 

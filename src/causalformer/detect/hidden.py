@@ -89,10 +89,12 @@ def hidden_drivers(present: Present, edges: BoolArray, lag: IntArray) -> FloatAr
     odds = np.array(
         [_log_odds(present, c, e, int(lag[c, e]), surprise[c], row_of_slot) for c, e in pairs]
     )
-    likelihood, share = np.exp(np.clip(odds, -50, 50)), 0.5
-    for _ in range(_ROUNDS):
+    likelihood, least, most = np.exp(np.clip(odds, -50, 50)), 0.0, 1.0
+    for _ in range(_ROUNDS):  # the share that the posterior has on average is the likeliest one
+        share = (least + most) / 2
         posterior = share * likelihood / (share * likelihood + 1.0 - share)
-        share = float(posterior.sum()) / (len(pairs) + 1)
+        rises = float(posterior.sum()) > share * (len(pairs) + 1)
+        least, most = (share, most) if rises else (least, share)
     likely[tuple(np.transpose(pairs))] = posterior
     return likely
 
@@ -126,12 +128,13 @@ def _log_odds(
     given = np.column_stack([np.zeros(len(shown)), *map(present.column, others)])[shown]
     level = present.column(Term(cause, lag, 0))[shown]
     now = present.now[shown, effect]
-    weights = np.linalg.lstsq(np.column_stack([given, level]), now, rcond=None)[0][1:]
-    carried = level.copy()
-    for k in own:
-        earlier = lag + others[k].lag + 1
-        if others[k].lag >= 0 and earlier < present.max_lag:
-            carried -= weights[k] * present.column(Term(cause, earlier, 0))[shown]
+    before = {k: Term(cause, lag + others[k].lag + 1, 0) for k in own if others[k].lag >= 0}
+    earlier = {
+        k: present.column(term)[shown] for k, term in before.items() if term.lag < present.max_lag
+    }
+    both = np.column_stack([given, level, *earlier.values()])
+    weights = np.linalg.lstsq(both, now, rcond=None)[0][1:]
+    carried = level - sum(weights[k] * value for k, value in earlier.items())
     left, *ways = freed(given, np.column_stack([now, then[shown], level, carried])).T
     errors = [left - x * (x @ left) / max(float(x @ x), 1e-12) for x in ways]
     by_surprise, *direct = [np.log(max(float(error @ error), 1e-12)) for error in errors]

@@ -461,7 +461,7 @@ class _Design:
         self.rows = np.flatnonzero(present.observed[:, [effect, *self._series]].all(axis=1))
         others = forms(present.now[:, self._series]).reshape(len(past), -1)
         columns = np.hstack([past, others, present.now[:, [effect]]])[self.rows]
-        columns -= columns.mean(axis=0)
+        columns -= columns.sum(axis=0) / max(len(columns), 1)
         self._n, self._n_past = float(max(len(columns), 2)), len(terms)
         gram = columns.T @ columns / self._n
         scale = np.sqrt(np.maximum(np.diag(gram), _TINY))

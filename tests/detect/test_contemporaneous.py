@@ -207,6 +207,11 @@ class TestNoLink:
         assert np.mean(naive) > 0.15
         assert np.mean(drawn) < 0.1
 
+    def test_storms_are_no_factor(self):
+        for seed in range(8):
+            storm = np.exp(with_memory(noise(1, seed=seed + 50), [], 0.95) * 0.35)
+            assert not found(noise(6, seed=seed) * storm).factor.any()
+
     def test_a_row_of_glitches(self):
         x = noise(3)
         x[500] = 1e6

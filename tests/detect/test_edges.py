@@ -1,19 +1,29 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.edges import found_edges, lagged_edges, main_lag
+from causalformer.detect import edges
+from causalformer.detect.edges import (
+    contemporaneous_q,
+    family_counts,
+    found_edges,
+    lagged_edges,
+    main_lag,
+)
 from causalformer.graph import CausalGraph
 from causalformer.knowledge import KnownGraph, PriorKnowledge
-from evidence_examples import make_evidence, make_within
+from evidence_examples import make_evidence, make_present, make_within
 
 SETTINGS = DetectorSettings()
-BOTH = {(0, 1): 0.5}
+CLEAR, UNCLEAR = {(0, 1): 0.99}, {(0, 1): 0.6}  # how likely a link within a slot points so
+PAIRS = [(j, i) for j in range(3) for i in range(3) if j != i]
 
 
-def found(evidence, within=None, instantaneous="auto", known=None):
+def found(evidence, within=None, instantaneous="auto", known=None, alpha=0.05):
     known = known or KnownGraph.anything(3, 3)
-    return found_edges(evidence, within or make_within(), known, 0.05, SETTINGS, instantaneous)
+    return found_edges(evidence, within, make_present(), known, alpha, SETTINGS, instantaneous)
 
 
 def lagged(result):
@@ -52,15 +62,13 @@ class TestSelection:
         assert lagged(found(make_evidence(**known, n_slots=5000))) == [(0, 1, 1)]
         assert lagged(found(make_evidence(**known, n_slots=500))) == [(0, 1, 1), (1, 2, 1)]
 
-    def test_what_all_series_share_within_a_slot_is_asked_for_on_top(self):
-        pairs = ((j, i) for j in range(3) for i in range(3) if j != i)
+    def test_what_all_series_share_within_a_slot_is_not_asked_for_on_top(self):
         evidence = make_evidence(
             p_value={(0, 1): 1e-6, (1, 2): 1e-6},
-            size={(0, 1): 0.18, (1, 2): 0.2},
-            residual_correlation=dict.fromkeys(pairs, 0.3),
+            size={(0, 1): 0.02, (1, 2): 0.2},
+            residual_correlation=dict.fromkeys(PAIRS, 0.3),
         )
-        assert evidence.removal.shared == pytest.approx(0.09)
-        assert lagged(found(evidence)) == [(1, 2, 1)]
+        assert lagged(found(evidence)) == [(0, 1, 1), (1, 2, 1)]
 
     def test_the_last_of_many_edges_must_be_more_likely_true_than_not(self):
         pairs = [(j, i) for j in range(12) for i in range(12) if j != i]
@@ -110,45 +118,194 @@ class TestLags:
 
 
 class TestWithinASlot:
-    def test_auto_draws_links_that_explain_more_than_the_past_does(self):
-        within = make_within(partial=BOTH, direction={(0, 1): 3.0})  # explains 0.25
-        weak, strong = (
-            make_evidence(p_value={(1, 2): 1e-6}, size={(1, 2): size}) for size in (0.2, 0.3)
-        )
-        assert within_edges(found(weak, within)) == [[0, 1]]
-        assert within_edges(found(strong, within)) == []
+    def test_links_are_drawn_in_their_likelier_direction(self):
+        result = found(make_evidence(), make_within(linked={(0, 1): 0.99, (2, 1): 0.51}))
+        assert within_edges(result) == [[0, 1], [2, 1]]
+        assert result.oriented[0, 1]
+        assert not result.oriented[2, 1]
 
-    def test_self_loops_are_no_reason_against_links_within_a_slot(self):
-        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
-        evidence = make_evidence(p_value={(0, 0): 1e-6}, size={(0, 0): 1.0})
-        assert within_edges(found(evidence, within)) == [[0, 1]]
+    @pytest.mark.parametrize("probability", [0.94, 0.95])
+    def test_a_direction_is_claimed_at_a_level(self, probability):
+        result = found(make_evidence(), make_within(linked={(0, 1): probability}))
+        assert result.oriented[0, 1] == (probability >= 0.95)
 
-    @pytest.mark.parametrize(
-        ("option", "expected"),
-        [(True, 1), (False, 0), (np.True_, 1), (np.False_, 0), (1, 1), (0, 0)],
-    )
-    def test_yes_and_no_are_taken_at_their_word(self, option, expected):
-        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
-        evidence = make_evidence(p_value={(1, 2): 1e-6}, size={(1, 2): 0.2})
-        assert len(within_edges(found(evidence, within, instantaneous=option))) == expected
+    @pytest.mark.parametrize("option", [True, False, "auto"])
+    def test_nobody_has_looked(self, option):
+        result = found(make_evidence(p_value={(0, 1): 1e-6}), None, option)
+        assert lagged(result) == [(0, 1, 1)]
+        assert within_edges(result) == []
+        assert (result.within_q == 1).all()
+
+    @pytest.mark.parametrize("size", [0.1, 1.0])
+    def test_lagged_edges_of_any_size_are_no_reason_against_links(self, size):
+        evidence = make_evidence(p_value={(1, 2): 1e-6}, size={(1, 2): size})
+        result = found(evidence, make_within(linked=CLEAR))
+        assert lagged(result) == [(1, 2, 1)]
+        assert within_edges(result) == [[0, 1]]
+
+    def test_a_weak_link_is_a_link_if_it_is_significant(self):
+        within = make_within(linked=CLEAR, partial=0.03)
+        assert within_edges(found(make_evidence(), within)) == [[0, 1]]
 
     @pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
-    def test_a_pair_with_an_edge_from_the_past_gets_no_second_one(self, pair):
-        within = make_within(partial=BOTH | {(1, 2): 0.5}, direction={(0, 1): 3.0, (1, 2): 3.0})
-        evidence = make_evidence(p_value={pair: 1e-6}, size={pair: 0.3})
-        result = found(evidence, within, instantaneous=True)
+    def test_a_pair_may_have_both_kinds_of_edges(self, pair, monkeypatch):
+        monkeypatch.setattr(edges, "explained_by_the_present", lambda *_: np.zeros((3, 3), bool))
+        result = found(make_evidence(p_value={pair: 1e-6}), make_within(linked=CLEAR))
         assert lagged(result) == [(*pair, 1)]
-        assert within_edges(result) == [[1, 2]]
+        assert within_edges(result) == [[0, 1]]
 
-    def test_a_link_goes_in_its_likelier_direction_only(self):
-        within = make_within(partial=BOTH, direction={(1, 0): 0.1})
-        assert within_edges(found(make_evidence(), within)) == [[1, 0]]
+    def test_what_the_present_explains_goes(self, monkeypatch):
+        asked = []
 
-    def test_a_tiny_partial_correlation_is_no_link(self):
-        within = make_within(
-            partial={(0, 1): 0.09, (0, 2): -0.11}, direction={(0, 2): 3, (0, 1): 3}
-        )
-        assert within_edges(found(make_evidence(), within)) == [[0, 2]]
+        def explained(evidence, allowed, chosen, within, alpha):
+            asked.append((allowed.shape, np.argwhere(within).tolist(), alpha))
+            return chosen & (np.arange(3) == 1)
+
+        monkeypatch.setattr(edges, "explained_by_the_present", explained)
+        evidence = make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6})
+        assert lagged(found(evidence, make_within(linked=CLEAR))) == [(1, 2, 1)]
+        assert asked == [((3, 3, 3), [[0, 1]], 0.05)]
+
+    def test_links_need_a_q_value_at_the_level(self):
+        """0.04 of one pair is 0.12 of three; beside a clear one it is 0.06."""
+        within = make_within(linked={(0, 1): 0.99, (1, 2): 0.99}, named_p={(1, 2): 0.04})
+        assert contemporaneous_q(within, np.ones((3, 3), bool))[1, 2] == pytest.approx(0.06)
+        assert within_edges(found(make_evidence(), within)) == [[0, 1]]
+        assert within_edges(found(make_evidence(), within, alpha=0.07)) == [[0, 1], [1, 2]]
+
+    def test_only_pairs_that_may_be_are_counted(self):
+        within, allowed = make_within(linked=CLEAR, p_value=0.02), np.ones((3, 3), dtype=bool)
+        for effect, q in ((None, 0.06), (2, 0.02)):
+            if effect is not None:
+                allowed[effect] = allowed[:, effect] = False
+            found_q = contemporaneous_q(within, allowed)
+            assert found_q[0, 1] == found_q[1, 0] == pytest.approx(q)
+        assert (found_q[2] == 1).all()
+
+
+class TestFamilies:
+    """Lagged edges and links within a slot: each must find something at half the level."""
+
+    def test_half_the_level(self):
+        for smallest, expected in ((0.026, False), (0.025, True)):
+            assert family_counts(np.array([1.0, smallest, 0.04]), 0.05) == expected
+
+    def links(self, p_value):
+        return make_within(linked=CLEAR, p_value=p_value)  # q is three times p
+
+    def test_links_count_only_then(self):
+        assert within_edges(found(make_evidence(), self.links(0.0083))) == [[0, 1]]
+        for option in ("auto", True):
+            assert within_edges(found(make_evidence(), self.links(0.0085), option)) == []
+
+    def lagged_pair(self, q_value):
+        evidence = make_evidence(p_value={(0, 1): 1e-3, (2, 2): 1e-3})
+        q = np.where(evidence.p_value < 0.1, q_value, 1.0)
+        return replace(evidence, q_value=q, doubt=np.zeros((3, 3)))
+
+    @pytest.mark.parametrize("option", ["auto", True])
+    def test_edges_between_series_count_only_then_but_self_loops_do(self, option):
+        assert lagged(found(self.lagged_pair(0.025), None, option)) == [(0, 1, 1), (2, 2, 1)]
+        assert lagged(found(self.lagged_pair(0.026), None, option)) == [(2, 2, 1)]
+
+    def test_a_self_loop_is_none_of_the_family(self):
+        evidence = self.lagged_pair(0.04)
+        evidence.q_value[2, 2] = 1e-9
+        assert lagged(found(evidence)) == [(2, 2, 1)]
+
+    def test_one_is_enough_for_the_others(self):
+        evidence = self.lagged_pair(0.04)
+        evidence.q_value[1, 0] = 0.02
+        assert lagged(found(evidence)) == [(0, 1, 1), (1, 0, 1), (2, 2, 1)]
+
+    def test_a_single_family_has_the_whole_level(self):
+        result = found(self.lagged_pair(0.04), None, instantaneous=False)
+        assert lagged(result) == [(0, 1, 1), (2, 2, 1)]
+
+
+class TestHiddenDrivers:
+    def within(self, hidden, probability=0.99):
+        return make_within(linked={(0, 1): probability}, hidden={(0, 1): hidden})
+
+    def test_what_a_hidden_driver_explains_is_a_link_only_if_asked_for(self):
+        for option, expected in (("auto", []), (True, [[0, 1]])):
+            result = found(make_evidence(), self.within(0.95), option)
+            assert within_edges(result) == expected
+            assert not result.oriented[0, 1]
+
+    def test_what_it_may_explain_is_drawn_and_marked(self):
+        for hidden, marked in ((0.94, True), (0.5, True), (0.49, False)):
+            result = found(make_evidence(), self.within(hidden))
+            assert within_edges(result) == [[0, 1]]
+            assert result.oriented[0, 1]
+            assert result.may_be_hidden[0, 1] == marked
+            (edge,) = result.edges(("a", "b", "c"), None)
+            assert bool(edge.may_be_confounded) == marked
+            assert (f"probability {hidden:.2f}" in edge.may_be_confounded) == marked
+
+    def lagged_result(self, monkeypatch, hidden, **others):
+        likely = np.zeros((3, 3))
+        likely[0, 1] = hidden
+        monkeypatch.setattr(edges, "hidden_drivers", lambda *_: likely)
+        return found(make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6}), **others)
+
+    @pytest.mark.parametrize("option", ["auto", True, False])
+    def test_a_lagged_edge_that_is_a_hidden_drivers_is_not_drawn(self, monkeypatch, option):
+        result = self.lagged_result(monkeypatch, 0.95, instantaneous=option)
+        assert lagged(result) == [(1, 2, 1)]
+        assert np.argwhere(result.by_hidden_driver).tolist() == [[0, 1]]
+        assert not result.may_be_hidden.any()
+
+    @pytest.mark.parametrize(("hidden", "marked"), [(0.94, True), (0.5, True), (0.49, False)])
+    def test_one_that_may_be_is_drawn_and_marked(self, monkeypatch, hidden, marked):
+        result = self.lagged_result(monkeypatch, hidden)
+        assert lagged(result) == [(0, 1, 1), (1, 2, 1)]
+        assert not result.by_hidden_driver.any()
+        assert result.may_be_hidden[0, 1] == marked
+        first, second = result.edges(("a", "b", "c"), None)
+        assert bool(first.may_be_confounded) == marked
+        if marked:
+            assert "b follows what is unexpected in a" in first.may_be_confounded
+        assert second.may_be_confounded == ""
+
+    def test_only_edges_between_series_at_their_main_lag_are_asked_for(self, monkeypatch):
+        asked = []
+
+        def nothing(present, some, lag):
+            asked.append((np.argwhere(some).tolist(), int(lag[0, 1])))
+            return np.zeros((3, 3))
+
+        monkeypatch.setattr(edges, "hidden_drivers", nothing)
+        found(make_evidence(p_value={(0, 1): 1e-6, (2, 2): 1e-6}, profile={(0, 1): [0, 1, 0]}))
+        assert asked == [([[0, 1]], 1)]
+
+    def test_a_driver_of_all_series_takes_what_it_explains(self, monkeypatch):
+        asked = []
+
+        def explained(evidence, present, allowed, chosen, alpha, least):
+            asked.append((np.argwhere(chosen).tolist(), alpha, least))
+            return chosen & (np.arange(3) == 1)
+
+        monkeypatch.setattr(edges, "explained_by_a_factor", explained)
+        result = found(make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6, (1, 1): 1e-6}))
+        assert lagged(result) == [(1, 1, 1), (1, 2, 1)]
+        assert asked == [([[0, 1], [1, 2]], 0.05, SETTINGS.min_effect)]
+        assert result.driven
+        monkeypatch.setattr(edges, "explained_by_a_factor", lambda *_: None)
+        assert not found(make_evidence()).driven
+
+
+class TestScore:
+    def test_without_links_it_is_that_of_the_past(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-6})
+        np.testing.assert_allclose(found(evidence).score, -np.log10(evidence.p_value))
+
+    def test_links_count_in_each_direction_by_how_likely_it_is(self):
+        within = make_within(linked={(0, 1): 0.8}, p_value=1e-10)
+        score = found(make_evidence(p_value={(1, 0): 1e-3}), within).score
+        assert score[0, 1] == pytest.approx(8)
+        assert score[1, 0] == pytest.approx(3)
+        assert score[0, 2] == pytest.approx(-np.log10(0.9))
 
 
 class TestGraph:
@@ -161,9 +318,7 @@ class TestGraph:
             profile={(0, 1): [0.0, 1.0, 0.64]},
             t={(0, 1): [0, 9, 9]},
         )
-        within = make_within(
-            partial={(0, 2): -0.5, (1, 2): 0.3}, direction={(0, 2): 2.5, (2, 1): 1}
-        )
+        within = make_within(linked={(0, 2): 0.99, (1, 2): 0.6}, partial=-0.5)
         result = found(evidence, within, instantaneous=True)
         return result, CausalGraph(self.NAMES, result.edges(self.NAMES, frequency))
 
@@ -172,7 +327,7 @@ class TestGraph:
         edges = {(e.cause, e.effect, e.lag): e for e in graph}
         assert set(edges) == {
             *(("a", "b", 2), ("a", "b", 3), ("c", "c", 1)),
-            *(("a", "c", 0), ("c", "b", 0)),
+            *(("a", "c", 0), ("b", "c", 0)),
         }
         main = edges["a", "b", 2]
         assert main.score == pytest.approx(6)
@@ -197,7 +352,7 @@ class TestGraph:
         _, graph = self.graph()
         edges = {(e.cause, e.effect): e for e in graph if e.lag == 0}
         assert edges["a", "c"].oriented
-        assert not edges["c", "b"].oriented
+        assert not edges["b", "c"].oriented
         assert edges["a", "c"].strength == 0.5
 
     def test_frequencies_belong_to_edges_from_the_past(self):
@@ -237,23 +392,20 @@ class TestKnowledge:
         )
         assert self.edges(evidence, forbidden=["a -> b @ 1"]) == ([(0, 1, 3)], [])
 
-    def test_a_link_within_a_slot_takes_the_only_direction_that_is_allowed(self):
-        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
-        assert self.edges(make_evidence(), within) == ([], [[0, 1]])
-        told = {"forbidden": ["a -> b @ 0"]}
-        assert self.edges(make_evidence(), within, **told) == ([], [[1, 0]])
-        both = {"forbidden": ["a -> b @ 0", "b -> a @ 0"]}
-        assert self.edges(make_evidence(), within, **both) == ([], [])
-
     def test_a_direction_that_is_known_is_no_guess(self):
-        within = make_within(partial=BOTH, direction={(0, 1): 0.5})
+        within = make_within(linked=UNCLEAR)
         assert not found(make_evidence(), within).oriented[0, 1]
         known = self.known(forbidden=["b -> a @ 0"])
         assert found(make_evidence(), within, known=known).oriented[0, 1]
 
+    def test_a_pair_that_may_not_be_linked_is_not(self):
+        both = {"forbidden": ["a -> b @ 0", "b -> a @ 0"]}
+        within = make_within()  # that nothing is found there, `test_contemporaneous` says
+        assert self.edges(make_evidence(), within, **both) == ([], [])
+
     @pytest.mark.parametrize("option", [True, False, "auto"])
     def test_a_required_link_within_a_slot_is_there_whatever_is_asked_for(self, option):
-        within = make_within(partial=BOTH, direction={(0, 1): 3.0})
+        within = make_within(linked=CLEAR)
         told = {"required": ["b -> a @ 0"]}
         assert self.edges(make_evidence(), within, option, **told) == ([], [[1, 0]])
 

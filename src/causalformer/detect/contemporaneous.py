@@ -625,7 +625,8 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
 def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
     """Name the series that hidden factors drive, rather than links among them; maybe none.
 
-    Beginning with all of them, a series is left out as long as that lowers the cost.
+    Beginning with all of them, a series is left out as long as that lowers the cost. Factors must
+    also be better than nothing: where the size of noise changes together, links can be worse.
     """
     group = order.series
     cost = _cost_of_factors(equations, order, group)
@@ -636,32 +637,46 @@ def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
             break
         cost = min(costs)
         group = fewer[costs.index(cost)]
-    return group if cost < order.cost - 2.0 * np.log(LEVEL / (1.0 - LEVEL)) else ()
+    clearly = 2.0 * np.log(LEVEL / (1.0 - LEVEL))
+    if cost >= order.cost - clearly:
+        return ()
+    cautious = _cost_of_factors(equations, order, group, cautious=True)
+    return group if cautious < _cost_without_links(equations, order, group) - clearly else ()
 
 
-def _cost_of_factors(equations: _Equations, order: _Order, group: tuple[int, ...]) -> float:
+def _cost_without_links(equations: _Equations, order: _Order, group: tuple[int, ...]) -> float:
+    """Give the cost of an order without the links among a group."""
+    return sum(
+        equations.given(i, set(order.before(i)) - (set(group) if i in group else set())).cost
+        for i in order.series
+    )
+
+
+def _cost_of_factors(
+    equations: _Equations, order: _Order, group: tuple[int, ...], *, cautious: bool = False
+) -> float:
     """Give the cost of an order if hidden factors stand in the place of links among a group.
 
     The loadings of all series cost what parameters do that were not chosen among others, log n;
     those of a group that was chosen cost as much as terms. The factors of few series can look like
-    any graph: there must be fewer loadings than pairs.
+    any graph: there must be fewer loadings than pairs. Correlations by chance are larger where the
+    size of noise changes together (White 1980); if `cautious`, they count less.
     """
-    equation = {i: equations.given(i, order.before(i)) for i in order.series}
     within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
     rows = _common_rows(within)
     correlation = _correlation(within, rows)
     if correlation is None:
         return np.inf
     size, costs = len(group), list[float]()
+    unequal = _unequal(within, rows) if cautious else 1.0
     whole = size == len(order.series)
     price = np.log(len(rows)) if whole else np.mean([equations.price(i) for i in group])
     for n_factors in range(1, _MOST_FACTORS + 1):
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
         if n_loadings < size * (size - 1) // 2:
             fit = factor_fit(correlation, n_factors)
-            costs.append(float(len(rows) * fit + n_loadings * price))
-    others = sum(equation[i].cost for i in order.series if i not in group)
-    return others + sum(e.cost for e in within) + min(costs, default=np.inf)
+            costs.append(float(len(rows) * fit / unequal + n_loadings * price))
+    return _cost_without_links(equations, order, group) + min(costs, default=np.inf)
 
 
 def _common_rows(equations: list[Equation]) -> IntArray:
@@ -678,6 +693,14 @@ def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None
         return None
     errors = [e.errors[np.searchsorted(e.rows, rows)] for e in equations]
     return np.asarray(np.corrcoef(errors))
+
+
+def _unequal(equations: list[Equation], rows: IntArray) -> float:
+    """Say by how much unequal errors raise the variance of correlations, in the mean of pairs."""
+    errors = np.stack([e.errors[np.searchsorted(e.rows, rows)] for e in equations], axis=1)
+    square = errors**2 / np.maximum((errors**2).mean(axis=0), _TINY)
+    pairs = np.triu_indices(len(equations), 1)
+    return max(float((square.T @ square)[pairs].mean()) / len(rows), 1.0)
 
 
 def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:

@@ -1,5 +1,7 @@
 """What is said about data that deserve care."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,12 +10,12 @@ from causalformer import CausalFormer
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable
 from causalformer.datasets import make_random_system
-from causalformer.detect.edges import FoundEdges, found_edges
+from causalformer.detect.edges import found_edges
 from causalformer.detect.lag_choice import LagChoice
-from causalformer.diagnostics import _warnings, hidden_drivers_likely
+from causalformer.diagnostics import _of_hidden_drivers, _warnings
 from causalformer.errors import DataWarning
 from causalformer.knowledge import KnownGraph
-from evidence_examples import make_evidence, make_within
+from evidence_examples import make_evidence, make_present, make_within, samples_of
 
 TINY = {"max_epochs": 3, "n_channels": 4}
 
@@ -113,13 +115,7 @@ def test_edges_never_stand_beside_the_word_of_none():
     table = SeriesTable(frame().to_numpy(), ("A", "B", "C"))
     said = []
     for lagged in drawn:
-        found = FoundEdges(
-            lagged,
-            *(np.zeros((3, 3), dtype=bool) for _ in range(2)),
-            np.zeros((3, 3), dtype=int),
-            make_evidence(),
-            make_within(),
-        )
+        found = replace(choose(make_evidence()), lagged=lagged)
         said.append(_warnings(table, table.values, r2, found, choice))
     assert [any("nothing can be predicted" in text for text in texts) for texts in said] == [
         True,
@@ -146,24 +142,100 @@ def test_constant_columns_are_nothing_that_was_predicted():
 
 def test_hidden_drivers_are_suspected_where_they_are():
     hidden = make_random_system(5, 400, n_hidden=1, n_edges=3, random_state=0)
-    with pytest.warns(DataWarning, match="hidden common drivers are likely"):
+    with pytest.warns(DataWarning, match="hidden common driver"):
         fit(hidden.series)
     plain = make_random_system(5, 400, n_edges=3, random_state=0)
     assert fit(plain.series).diagnostics_.warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("n_slots", "correlation", "expected"),
-    [(1000, 0.3, True), (1000, 0.05, False), (60, 0.2, False), (60, 0.5, True)],
-)
-def test_hidden_drivers_need_errors_that_agree_beyond_chance(n_slots, correlation, expected):
-    pairs = {(i, j): correlation for i in range(3) for j in range(3)}
-    evidence = make_evidence(residual_correlation=pairs, n_slots=n_slots)
-    within = make_within(partial={(0, 1): 0.5}, direction={(0, 1): 3.0})
-    known = KnownGraph.anything(3, 3)
-    for option, likely in ((False, expected), (True, False)):  # edges within a slot explain it
-        found = found_edges(evidence, within, known, 0.05, DetectorSettings(), option)
-        assert hidden_drivers_likely(found) == likely
+class TestHiddenDrivers:
+    """What is said of hidden drivers, by what was found."""
+
+    NAMES = ("A", "B", "C")
+
+    def said(self, found):
+        return _of_hidden_drivers(self.NAMES, found)
+
+    @pytest.mark.parametrize(
+        ("n_slots", "correlation", "expected"),
+        [(1000, 0.3, True), (1000, 0.05, False), (60, 0.2, False), (60, 0.5, True)],
+    )
+    def test_errors_must_agree_beyond_chance(self, n_slots, correlation, expected):
+        pairs = {(i, j): correlation for i in range(3) for j in range(3)}
+        evidence = make_evidence(residual_correlation=pairs, n_slots=n_slots)
+        within = make_within(linked={(0, 1): 0.99})
+        for links, likely in ((None, expected), (within, False)):  # edges within a slot explain it
+            said = self.said(choose(evidence, links))
+            assert any("far beyond what the edges explain" in text for text in said) == likely
+
+    def test_nothing_is_said_without_a_reason(self):
+        evidence = make_evidence(p_value={(0, 1): 1e-6})
+        assert self.said(choose(evidence, make_within(linked={(1, 2): 0.99}))) == []
+
+    def test_a_driver_of_all_series(self):
+        found = replace(choose(make_evidence()), driven=True)
+        (text,) = self.said(found)
+        assert "what all series have in common foretells them" in text
+
+    def test_series_that_move_together_are_named(self):
+        (text,) = self.said(choose(make_evidence(), make_within(factor=(0, 2))))
+        assert "'A'" in text
+        assert "'C'" in text
+        assert "'B'" not in text
+        assert "no links within the slot are drawn" in text
+
+    def test_links_that_are_not_drawn_are_named(self):
+        within = make_within(linked={(0, 1): 0.99}, hidden={(0, 1): 0.99})
+        (text,) = self.said(choose(make_evidence(), within))
+        assert "'A' and 'B'" in text
+        assert text.endswith("not drawn")
+
+    def test_links_that_are_drawn_all_the_same_are_marked(self):
+        within = make_within(linked={(0, 1): 0.99}, hidden={(0, 1): 0.99})
+        (text,) = self.said(choose(make_evidence(), within, instantaneous=True))
+        assert "may be behind 'A' and 'B'" in text
+        assert "may_be_confounded" in text
+
+    def test_lagged_edges_that_are_not_drawn_are_named(self):
+        found = choose(make_evidence(p_value={(0, 1): 1e-6}))
+        hidden = np.zeros((3, 3))
+        hidden[2, 1], hidden[0, 1] = 0.99, 0.6
+        not_drawn, marked = self.said(replace(found, hidden=hidden))
+        assert "'C' and 'B'" in not_drawn
+        assert "'A'" not in not_drawn
+        assert "may be behind 'A' and 'B'" in marked
+
+    def test_some_pairs_stand_for_many(self):
+        n_series = 4
+        found = choose(make_evidence(n_series), known=KnownGraph.anything(n_series, 3))
+        hidden = np.where(np.eye(n_series), 0.0, 0.99)
+        (text,) = _of_hidden_drivers(("A", "B", "C", "D"), replace(found, hidden=hidden))
+        assert text.count(" and '") == 5
+        assert "and 7 more pairs" in text
+
+    def errors(self, lag, size, max_lag=2, n_slots=600):
+        """Errors of two series, one of which follows the other after some slots."""
+        wrong = np.random.default_rng(0).standard_normal((n_slots, 3))
+        wrong[lag:, 1] += size * wrong[:-lag, 0]
+        evidence = make_evidence(3, max_lag)
+        samples = samples_of(np.zeros((n_slots + max_lag, 3)), max_lag)
+        removal = replace(evidence.removal, residual=wrong.astype(np.float32))
+        return replace(evidence, samples=samples, removal=removal)
+
+    @pytest.mark.parametrize(
+        ("lag", "size", "expected"),
+        [(3, 0.8, True), (4, 0.8, True), (5, 0.8, False), (3, 0, False)],
+    )
+    def test_errors_that_are_related_beyond_max_lag(self, lag, size, expected):
+        found = choose(make_evidence())
+        said = self.said(replace(found, evidence=self.errors(lag, size)))
+        assert any("errors are related over more than 2 slots" in text for text in said) == expected
+
+
+def choose(evidence, within=None, instantaneous="auto", known=None):
+    known = known or KnownGraph.anything(3, 3)
+    present = make_present(n_series=len(evidence.p_value))
+    return found_edges(evidence, within, present, known, 0.05, DetectorSettings(), instantaneous)
 
 
 @pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")

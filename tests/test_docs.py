@@ -85,7 +85,7 @@ def test_every_module_of_the_reference_has_a_page(from_the_tree):
 def test_a_name_is_described_once_and_settings_with_their_meaning(from_the_tree):
     assert ".. autoclass:: causalformer.Edge" in from_the_tree.api("causalformer")
     assert ".. autoclass::" not in from_the_tree.api("causalformer.graph")
-    assert "| `min_effect` | `0.01` | least growth" in from_the_tree.api("causalformer.config")
+    assert "| `min_effect` | `0.01` | share of variance" in from_the_tree.api("causalformer.config")
 
 
 @pytest.mark.parametrize(

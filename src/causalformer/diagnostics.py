@@ -110,7 +110,7 @@ def diagnose(
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
     said = (
         *_warnings(table, scores.select(table.names).values, r2, found, choice),
-        *_of_hidden_drivers(scores.names, found),
+        *([] if _levels(table) else _of_hidden_drivers(scores.names, found)),
         *_of_changes(table, scores.names, changes),
     )
     for text in said:
@@ -223,15 +223,13 @@ def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
             f"{_named(names, within.factor)} move together within a slot as hidden common drivers "
             "would make them: no links within the slot are drawn for them"
         )
-    instead = (found.hidden > found.most_hidden) | (within.linked & within.by_hidden_driver)
-    instead &= ~found.drawn
-    if instead.any():
+    if found.by_hidden_driver.any():
         said.append(
-            f"a hidden common driver is likelier than an edge for {_pairs(names, instead)}: not "
-            "drawn"
+            "a hidden common driver explains better than an edge what joins "
+            f"{_pairs(names, found.by_hidden_driver)}: not drawn"
         )
     marked = found.drawn & found.may_be_hidden
-    if marked.any():
+    if found.n_hidden >= 1.0:
         said.append(
             f"a hidden common driver may be behind {_pairs(names, marked)}; see may_be_confounded"
         )
@@ -286,7 +284,7 @@ def _errors_move_later(found: FoundEdges) -> int:
     for lag in range(max_lag + 1, 2 * max_lag + 1):
         adjacent = samples.slot[lag:] - samples.slot[:-lag] == lag
         n_pairs = int(adjacent.sum())
-        if n_pairs > 2 * n_series:
+        if n_pairs > max(2 * n_series, len(errors) // 2):  # else recordings are too short
             correlation = errors[:-lag][adjacent].T @ errors[lag:][adjacent] / n_pairs
             statistic += float(n_pairs * (correlation[between] ** 2).sum())
             n_tests += int(between.sum())

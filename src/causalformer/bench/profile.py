@@ -48,7 +48,7 @@ STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "testing: removal": ("detect.removal:removal_errors",),
         "testing: few terms": ("detect.few_terms:sparse_tests",),
         "testing: lags": ("detect.lags:single_lag_errors",),
-        "testing: within slots": ("detect.instantaneous:instantaneous_evidence",),
+        "testing: within slots": ("detect.contemporaneous:contemporaneous_evidence",),
         "edges and diagnostics": ("detect.edges:found_edges", "diagnostics:diagnose"),
         "report": ("results:write_discovery",),
     }

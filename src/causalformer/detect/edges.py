@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
-from causalformer.detect.contemporaneous import LEVEL, ContemporaneousEvidence, Present, no_links
+from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present, no_links
 from causalformer.detect.evidence import false_discovery_q
 from causalformer.detect.hidden import explained_by_a_factor, hidden_drivers
 from causalformer.detect.present import explained_by_the_present
@@ -23,7 +23,6 @@ _SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evide
 _SECOND_LAG_T = 6.0  # and this |t| beside the others
 _MOST_DOUBT = 0.25  # local false discovery rate of an edge, at most: see `lagged_edges`
 LIKELY = 0.5  # probability from which a hidden driver is the likelier one
-_MOST_HIDDEN = 0.5  # an edge must be a direct one rather than the work of a hidden driver
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +44,7 @@ class FoundEdges:
     within_q : array ``[cause, effect]``
         q-values of links within a slot.
     hidden : array ``[cause, effect]``
-        How likely a hidden driver is behind each lagged edge between series that was found; those
-        that are rather its work are not drawn.
+        How likely a hidden driver is behind each lagged edge between series.
     driven : bool
         Whether the past of a hidden driver of all series foretells them.
     """
@@ -69,14 +67,21 @@ class FoundEdges:
         )
 
     @property
-    def most_hidden(self) -> float:
-        """Up to this probability of a hidden driver a lagged edge is drawn."""
-        return _MOST_HIDDEN
+    def by_hidden_driver(self) -> BoolArray:
+        """Links within a slot that are not drawn, as a hidden driver explains them better."""
+        within = self.within_evidence
+        return np.asarray(within.linked & within.by_hidden_driver & ~self.drawn)
+
+    @property
+    def n_hidden(self) -> float:
+        """How many of the drawn edges are expected to be a hidden driver's work."""
+        either = np.maximum(self.hidden, np.where(self.within, self.within_evidence.hidden, 0.0))
+        return float(either[self.drawn & self.may_be_hidden].sum())
 
     @property
     def may_be_hidden(self) -> BoolArray:
         """Edges that a hidden driver may explain: lagged ones, and links within a slot."""
-        lagged = self.lagged.any(axis=-1) & (self.hidden >= 1.0 - LEVEL)
+        lagged = self.lagged.any(axis=-1) & (self.hidden >= LIKELY)
         return np.asarray(lagged | (self.within & (self.within_evidence.hidden >= LIKELY)))
 
     @property
@@ -138,10 +143,10 @@ class FoundEdges:
 
 def _by_surprises(cause: str, effect: str, hidden: float) -> str:
     """Say why a hidden driver may be behind a lagged edge; nothing if that is not likely."""
-    if hidden < 1.0 - LEVEL:
+    if hidden < LIKELY:
         return ""
     return (
-        f"{effect} follows what is unexpected in {cause} about as well as its level: with "
+        f"{effect} follows what is unexpected in {cause} rather than its level: with "
         f"probability {hidden:.2f} a hidden driver of both"
     )
 
@@ -228,7 +233,6 @@ def found_edges(
     if by_factor is not None:
         chosen, between = chosen & ~by_factor, between & ~by_factor
     hidden = hidden_drivers(present, between, main)
-    chosen &= hidden <= _MOST_HIDDEN
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked,

@@ -13,7 +13,8 @@ are the same, and nothing can be said. Nor if the noise of y remembers as x does
 whose effect has autoregressive noise is a third model, in which x passes through the memory of y,
 :math:`x(t - l) - \sum_k a_k x(t - l - k)` with the weights a of y's own past (Cochrane and Orcutt
 1949). How many edges of a graph are a hidden driver's is estimated from all of them together
-(empirical Bayes, with one direct edge more than were found).
+(empirical Bayes, as if four direct ones more had been found: with a single edge, it is a hidden
+driver's with one chance in five beforehand).
 
 A hidden driver of many series that has a memory, or noise that all measurements share, is another
 matter: then the past of every series tells something of the driver, and so of all others. What all
@@ -38,7 +39,7 @@ from causalformer.detect.contemporaneous import (
     factor_model,
     freed,
 )
-from causalformer.detect.few_terms import Search, search_terms
+from causalformer.detect.few_terms import Search, basis_terms, search_terms
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -46,6 +47,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _ROUNDS = 50
+_DIRECT = 4  # edges that are direct beforehand
 _LEAST_SAMPLES = 30
 
 
@@ -135,10 +137,21 @@ def _log_odds(
     both = np.column_stack([given, level, *earlier.values()])
     weights = np.linalg.lstsq(both, now, rcond=None)[0][1:]
     carried = level - sum(weights[k] * value for k, value in earlier.items())
-    left, *ways = freed(given, np.column_stack([now, then[shown], level, carried])).T
-    errors = [left - x * (x @ left) / max(float(x @ x), 1e-12) for x in ways]
-    by_surprise, *direct = [np.log(max(float(error @ error), 1e-12)) for error in errors]
-    return 0.5 * len(left) * float(min(direct) - by_surprise)
+    of_cause = {
+        term.form for term in present.terms[effect] if (term.cause, term.lag) == (cause, lag)
+    }
+    bent = sorted(of_cause | {0})
+    by_surprise, *direct = (
+        _log_error(given, basis_terms(x / max(float(x.std()), 1e-12))[:, bent], now)
+        for x in (then[shown], level, carried)
+    )
+    return 0.5 * len(now) * (min(direct) - by_surprise)
+
+
+def _log_error(given: FloatArray, columns: FloatArray, effect: FloatArray) -> float:
+    """Give the logarithm of the squared error that given columns and some more leave."""
+    left = freed(np.hstack([given, columns]), effect[:, None])
+    return float(np.log(max(float((left**2).sum()), 1e-12)))
 
 
 def explained_by_a_factor(

@@ -250,23 +250,31 @@ class TestHiddenDrivers:
         return found(make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6}), **others)
 
     @pytest.mark.parametrize("option", ["auto", True, False])
-    def test_a_lagged_edge_that_is_a_hidden_drivers_is_not_drawn(self, monkeypatch, option):
-        result = self.lagged_result(monkeypatch, 0.95, instantaneous=option)
-        assert lagged(result) == [(1, 2, 1)]
-        assert np.argwhere(result.by_hidden_driver).tolist() == [[0, 1]]
-        assert not result.may_be_hidden.any()
-
-    @pytest.mark.parametrize(("hidden", "marked"), [(0.94, True), (0.5, True), (0.49, False)])
-    def test_one_that_may_be_is_drawn_and_marked(self, monkeypatch, hidden, marked):
-        result = self.lagged_result(monkeypatch, hidden)
+    @pytest.mark.parametrize(("hidden", "marked"), [(0.99, True), (0.5, True), (0.49, False)])
+    def test_a_lagged_edge_that_may_be_a_hidden_drivers_is_drawn_and_marked(
+        self, monkeypatch, hidden, marked, option
+    ):
+        result = self.lagged_result(monkeypatch, hidden, instantaneous=option)
         assert lagged(result) == [(0, 1, 1), (1, 2, 1)]
         assert not result.by_hidden_driver.any()
-        assert result.may_be_hidden[0, 1] == marked
+        assert np.argwhere(result.may_be_hidden).tolist() == ([[0, 1]] if marked else [])
         first, second = result.edges(("a", "b", "c"), None)
         assert bool(first.may_be_confounded) == marked
         if marked:
             assert "b follows what is unexpected in a" in first.may_be_confounded
         assert second.may_be_confounded == ""
+
+    def test_links_that_are_not_drawn_are_kept_in_mind(self):
+        for option, expected in (("auto", [[0, 1]]), (True, [])):
+            result = found(make_evidence(), self.within(0.95), option)
+            assert np.argwhere(result.by_hidden_driver).tolist() == expected
+
+    def test_how_many_edges_are_a_hidden_drivers_is_the_sum_of_those_marked(self, monkeypatch):
+        within = make_within(linked={(0, 2): 0.99}, hidden={(0, 2): 0.7})
+        assert self.lagged_result(monkeypatch, 0.6).n_hidden == pytest.approx(0.6)
+        assert self.lagged_result(monkeypatch, 0.4).n_hidden == 0
+        result = self.lagged_result(monkeypatch, 0.6, within=within)
+        assert result.n_hidden == pytest.approx(1.3 if result.lagged[0, 1].any() else 0.7)
 
     def test_only_edges_between_series_at_their_main_lag_are_asked_for(self, monkeypatch):
         asked = []

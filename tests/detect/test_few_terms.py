@@ -73,7 +73,7 @@ def twin(x, max_lag, effect):
         pull = freed**2 / (freed**2).sum()
         parts = pull * (wrong / (1 - pull)) ** 2
         raised = parts.sum() / (wrong**2).mean()
-        by_chance = 1 + 2 * np.sqrt(2 * ((pull - 1 / n) ** 2).sum())
+        by_chance = 1 + 1.645 * np.sqrt(2 * ((pull - 1 / n) ** 2).sum())
         freedom = 3 * parts.sum() ** 2 / (parts**2).sum()
         return raised if raised > by_chance else 1.0, freedom
 
@@ -557,15 +557,15 @@ def test_more_causes_than_a_handful_are_found():
 
 def test_equal_errors_take_no_power_from_short_series(monkeypatch):
     found = {}
-    for spreads in (2.0, 0.0):  # beyond chance only, or always
-        monkeypatch.setattr(few_terms, "_SPREADS", spreads)
+    for spreads in (few_terms._BY_CHANCE, 0.0):  # beyond chance only, or always
+        monkeypatch.setattr(few_terms, "_BY_CHANCE", spreads)
         p_values = []
         for seed in range(20):
             x = noise(60, 2, seed)
             x[1:, 1] += 0.5 * x[:-1, 0]
             p_values.append(judged(x).p_value[0, 1])
         found[spreads] = np.exp(np.mean(np.log(p_values)))
-    assert found[2.0] < 0.8 * found[0.0]
+    assert found[1.645] < 0.8 * found[0.0]
 
 
 def test_lags_that_nothing_comes_through_cost_little_power():
@@ -576,3 +576,15 @@ def test_lags_that_nothing_comes_through_cost_little_power():
         short.append(judged(x, 1).p_value[0, 1])
         generous.append(judged(x, 8).p_value[0, 1])
     assert np.median(np.log10(np.divide(generous, short))) < 0.8  # of eight lags: one is .9
+
+
+def test_a_short_lag_is_likelier_than_a_long_one():
+    p_value = {}
+    for lag in (1, 8):
+        found = []
+        for seed in range(10):
+            x = noise(200, 2, seed)
+            x[lag:, 1] += 0.25 * x[:-lag, 0]
+            found.append(judged(x, 8).p_value[0, 1])
+        p_value[lag] = np.exp(np.mean(np.log(found)))
+    assert p_value[1] < 0.4 * p_value[8]

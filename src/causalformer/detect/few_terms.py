@@ -72,7 +72,8 @@ _LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
 _SAMPLES_PER_TERM = 8
 _SOME_EVIDENCE = 0.1  # a p-value above is not worth a second look
 _WEIGHINGS = 2  # rounds
-_SPREADS = 2.0  # of chance: what gaps and unequal errors cost is believed beyond that
+_SPREADS = 2.0  # of chance: what a gap costs is believed beyond that
+_BY_CHANCE = 1.645  # the same for unequal errors
 _LEAST_VARIANCE = 0.05  # of samples without gaps, as a share of the mean
 _CROWDS = np.geomspace(1e-2, 1e2, 17)  # variance of a crowd, in parts of the error's
 _REFUTED = 2.58  # t that one of two hundred right models exceeds
@@ -817,10 +818,10 @@ class Search:
         """Give by how much unequal errors raise the variance of each term's weight, at least one.
 
         White's estimate, each error raised by what the term took from it (HC3). Equal normal errors
-        raise it, too, by chance, the more the fewer samples a term hangs on; it counts if it is
-        beyond two standard deviations of that. It rests on few samples if errors are large where
-        the term is. So also give the freedom of a chi-square law of the same mean and variance
-        (Satterthwaite 1946), if errors are normal.
+        raise it, too, by chance, the more the fewer samples a term hangs on; it counts if that is
+        refuted at 5 %. It rests on few samples if errors are large where the term is. So also give
+        the freedom of a chi-square law of the same mean and variance (Satterthwaite 1946), if
+        errors are normal.
         """
         freed = self._freed(self._terms.rows, terms, chosen)
         term, wrong = freed[:, :-1], freed[:, -1:]
@@ -831,7 +832,7 @@ class Search:
         freedom = 3.0 * robust**2 / np.maximum((parts**2).sum(axis=0), _TINY)
         raised = robust / np.maximum((wrong**2).mean(axis=0), _TINY)
         chance = np.sqrt(2.0 * ((pull - 1.0 / len(pull)) ** 2).sum(axis=0))
-        return np.where(raised > 1.0 + _SPREADS * chance, raised, 1.0), freedom
+        return np.where(raised > 1.0 + _BY_CHANCE * chance, raised, 1.0), freedom
 
     def _robust_share(self, term: int, chosen: IntArray, beside: _Beside, share: float) -> float:
         """Lower the share that a term explains by how much unequal errors raise its variance."""

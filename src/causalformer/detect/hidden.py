@@ -130,9 +130,9 @@ def _log_odds(
     given = np.column_stack([np.zeros(len(shown)), *map(present.column, others)])[shown]
     level = present.column(Term(cause, lag, 0))[shown]
     now = present.now[shown, effect]
-    before = {k: Term(cause, lag + others[k].lag + 1, 0) for k in own if others[k].lag >= 0}
+    reach = {k: Term(cause, lag + others[k].lag + 1, 0) for k in own if others[k].lag >= 0}
     earlier = {
-        k: present.column(term)[shown] for k, term in before.items() if term.lag < present.max_lag
+        k: present.column(term)[shown] for k, term in reach.items() if term.lag < present.max_lag
     }
     both = np.column_stack([given, level, *earlier.values()])
     weights = np.linalg.lstsq(both, now, rcond=None)[0][1:]

@@ -782,8 +782,9 @@ def dickey_fuller(x: FloatArray) -> float:
 
 
 def _is_known(x: FloatArray) -> bool:
-    """Say whether enough of a series was observed."""
-    return bool(np.isfinite(x).sum() >= _LEAST_SLOTS // 2)
+    """Say whether enough of a series was observed, and whether it varies."""
+    seen = x[np.isfinite(x)]
+    return len(seen) >= _LEAST_SLOTS // 2 and bool((seen != seen[0]).any())
 
 
 def _exponent(x: FloatArray) -> int:

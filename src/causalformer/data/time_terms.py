@@ -19,10 +19,13 @@ where p counts the terms of its kind on offer, in all series. Trends and shifts 
 Schwert (1989): a long past imitates a slow trend, and only a long past tells a resonance from a
 season. A season is a line, too: an oscillator loses its phase and spreads over the frequencies
 around it, so a line must pay the same price above their level (Thomson's 1982 test). The errors may
-be of unequal size: White's (1980) statistic has to pay as well. Terms that one series follows are
-likely to act on others: they are offered to all, and there pay the plain criterion, without
-:math:`\log p`. What remains of a term that does not pay even that is too small in either of two
-series for their product to make an edge.
+be of unequal size: White's (1980) statistic has to pay as well.
+
+Terms that one series follows are likely to act on others, and a regression holds a term fixed in
+the effect and in its causes: freed from it, an effect would no longer match a cause that is not. So
+they are offered to all series at the plain criterion, without :math:`\log p`, which tells who
+follows them, and all series are freed from all of them. A term that is none costs one degree of
+freedom.
 
 A season is the same for all series; its period is where the gains of all lines that belong to it
 are largest, and a whole number of slots unless another one pays for one more parameter.
@@ -161,6 +164,9 @@ class TimeTerms:
         Series that were searched, those of every segment counted.
     by_run : bool
         Whether there were several recordings, each with a course of its own.
+    followed : dict
+        The terms that (segment, series) does follow; it is freed from those of others, too. Not
+        stored.
     """
 
     periods: tuple[float, ...] = ()
@@ -170,6 +176,7 @@ class TimeTerms:
     step: float = 1.0
     n_searched: int = 0
     by_run: bool = False
+    followed: dict[tuple[int, int], tuple[Term, ...]] = field(default_factory=dict)
 
     def anew(self, table: SeriesTable) -> "TimeTerms":
         """Give the terms that hold for a table: these, or, with several recordings, its own.
@@ -275,9 +282,9 @@ class TimeTerms:
         """
         by_kind: dict[str, list[str]] = {}
         place = {name: position for position, name in enumerate(order or table.names)}
-        by_name = sorted(self.courses.items(), key=lambda item: place[table.names[item[0][1]]])
-        for (k, i), course in by_name:
-            for term in course.terms:
+        by_name = sorted(self.followed.items(), key=lambda item: place[table.names[item[0][1]]])
+        for (k, i), terms in by_name:
+            for term in terms:
                 by_kind.setdefault(self._named(term, table, k), []).append(repr(table.names[i]))
         order = sorted(by_kind, key=lambda text: not text.startswith("a season"))
         return tuple(text.format(listed(dict.fromkeys(by_kind[text]))) for text in order)
@@ -386,25 +393,32 @@ def find_time_terms(
     --------
     >>> x = np.random.default_rng(0).standard_normal((300, 2))
     >>> x[:, 0] += np.linspace(0, 5, 300)
-    >>> {place: c.terms for place, c in find_time_terms(SeriesTable(x, ("a", "b"))).courses.items()}
+    >>> find_time_terms(SeriesTable(x, ("a", "b"))).followed
     {(0, 0): (Term(kind='trend', at=0),)}
     """
     segments = _long_enough(table)
     n_searched = n_searched or len(segments) * table.n_series
     courses: dict[tuple[int, int], Course] = {}
+    followed: dict[tuple[int, int], tuple[Term, ...]] = {}
     for k, values in segments.items():
         lines = _harmonics([1 / period for period in periods], len(values))
         waves = [_kept(x, lines) for x in values.T]
         pairs = zip(values.T, waves, strict=True)
         found = [_searched(x, n_searched, wave) for x, wave in pairs]
         slow = _distinct([t for terms in found for t in terms if t.kind != "season"], len(values))
+        kept = [_without_steps_of_a_walk(x, _kept(x, [*slow, *lines])) for x in values.T]
+        union = sorted({term for terms in kept for term in terms})
         for i, x in enumerate(values.T):
-            terms = _without_steps_of_a_walk(x, _kept(x, [*slow, *lines]))
+            terms = _without_steps_of_a_walk(x, tuple(union)) if _is_known(x) else ()
             if terms:
                 courses[k, i] = _fitted(x, terms)
+            if kept[i]:
+                followed[k, i] = kept[i]
     lengths = tuple(segment.stop - segment.start for segment in table.segments)
     by_run = len(set(table.runs)) > 1
-    return TimeTerms(tuple(periods), courses, lengths, *_begins(table), n_searched, by_run)
+    return TimeTerms(
+        tuple(periods), courses, lengths, *_begins(table), n_searched, by_run, followed
+    )
 
 
 def _begins(table: SeriesTable) -> tuple[tuple[float, ...], float]:
@@ -768,8 +782,9 @@ def dickey_fuller(x: FloatArray) -> float:
 
 
 def _is_known(x: FloatArray) -> bool:
-    """Say whether enough of a series was observed."""
-    return bool(np.isfinite(x).sum() >= _LEAST_SLOTS // 2)
+    """Say whether enough of a series was observed, and whether it varies."""
+    seen = x[np.isfinite(x)]
+    return len(seen) >= _LEAST_SLOTS // 2 and bool((seen != seen[0]).any())
 
 
 def _exponent(x: FloatArray) -> int:

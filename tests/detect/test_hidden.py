@@ -96,6 +96,13 @@ def test_many_edges_of_which_nothing_can_be_said_are_not_suspected(n_edges):
     assert hidden_drivers(present, edges, np.zeros(edges.shape, int)).max() < 0.05
 
 
+@pytest.mark.parametrize(("times", "expected"), [(8, 3 / 7), (5, 0), (1e9, 1)])
+def test_four_edges_are_direct_beforehand(monkeypatch, times, expected):
+    """The share s of hidden drivers is the likeliest: of one edge p(s) = 5 s."""
+    monkeypatch.setattr(hidden, "_log_odds", lambda *_: np.log(times))
+    assert likely(direct(), FROM_0)[0, 1] == pytest.approx(expected, abs=1e-6)
+
+
 def test_most_edges_of_a_driven_graph_are_suspected_together():
     """What is doubtful alone is likely where the other edges are a hidden driver's."""
     few = 150

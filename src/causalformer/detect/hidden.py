@@ -95,7 +95,7 @@ def hidden_drivers(present: Present, edges: BoolArray, lag: IntArray) -> FloatAr
     for _ in range(_ROUNDS):  # the share that the posterior has on average is the likeliest one
         share = (least + most) / 2
         posterior = share * likelihood / (share * likelihood + 1.0 - share)
-        rises = float(posterior.sum()) > share * (len(pairs) + 1)
+        rises = float(posterior.sum()) > share * (len(pairs) + _DIRECT)
         least, most = (share, most) if rises else (least, share)
     likely[tuple(np.transpose(pairs))] = posterior
     return likely

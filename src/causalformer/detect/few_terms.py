@@ -33,9 +33,8 @@ at once, beside those chosen in its presence. All follows from the products of t
 summed once, but for one number: by how much the variance of a term's weight is above what errors of
 equal size give (White 1980). Rare events that coincide once, and storms that shake all series
 together, are no evidence. That number is itself uncertain if it rests on few samples: it is never
-below its mean over the lags of a form, as restless times last, and Student's freedom is that of the
-sum of both parts of the variance (Satterthwaite 1946). A term that does not pay with it is not
-chosen.
+below its mean over the lags of a form, as restless times last. A term that does not pay with it is
+not chosen.
 """
 
 from collections.abc import Iterable, Iterator
@@ -621,13 +620,11 @@ class Search:
         share = rest[terms]
         p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
         if p_value < _SOME_EVIDENCE:
-            raised, known = self._unequal(terms, others, beside)
+            raised = self._unequal(terms, others, beside)
             for form in np.unique(terms % _N_FORMS):
                 alike = terms % _N_FORMS == form
                 raised[alike] = np.maximum(raised[alike], raised[alike].mean())
-                known[alike] = np.minimum(known[alike], known[alike].mean())
-            known = np.minimum(raised**2 / (1.0 / freedom + (raised - 1.0) ** 2 / known), freedom)
-            p_value = self._combined(terms, share, known, beside, raised**self._caution)
+            p_value = self._combined(terms, share, freedom, beside, raised**self._caution)
         best = terms[share.argmax()]
         strength = abs(float(beside.shared[best])) / float(beside.variance[best])
         return TestOfCause(p_value, float(rest[best]), strength)
@@ -636,7 +633,7 @@ class Search:
         self,
         terms: IntArray,
         share: FloatArray,
-        freedom: FloatArray | float,
+        freedom: float,
         beside: _Beside,
         unequal: FloatArray,
     ) -> float:
@@ -654,8 +651,7 @@ class Search:
         )
         if straight.any():
             less = float(np.average(unequal[straight], weights=share[straight]))
-            least = float(np.min(freedom))
-            at_once = self._p_value_at_once(terms[straight], least, beside, less)
+            at_once = self._p_value_at_once(terms[straight], freedom, beside, less)
             p_values, weights = np.append(p_values, at_once), np.append(weights, _OVER_LAGS)
         return float(cauchy_combination(*p_values, weights=weights))
 
@@ -812,31 +808,25 @@ class Search:
         """Give what every term says beside the chosen ones."""
         return _Beside(self._terms, self._shared, self._crowd, chosen, room)
 
-    def _unequal(
-        self, terms: IntArray, chosen: IntArray, beside: _Beside
-    ) -> tuple[FloatArray, FloatArray]:
+    def _unequal(self, terms: IntArray, chosen: IntArray, beside: _Beside) -> FloatArray:
         """Give by how much unequal errors raise the variance of each term's weight, at least one.
 
         White's estimate, each error raised by what the term took from it (HC3). Equal normal errors
         raise it, too, by chance, the more the fewer samples a term hangs on; it counts if that is
-        refuted at 5 %. It rests on few samples if errors are large where the term is. So also give
-        the freedom of a chi-square law of the same mean and variance (Satterthwaite 1946), if
-        errors are normal.
+        refuted at 5 %.
         """
         freed = self._freed(self._terms.rows, terms, chosen)
         term, wrong = freed[:, :-1], freed[:, -1:]
         pull = term**2 / np.maximum((term**2).sum(axis=0), _TINY)
         wrong = wrong - term * (beside.shared[terms] / np.maximum(beside.variance[terms], _TINY))
-        parts = pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2
-        robust = parts.sum(axis=0)
-        freedom = 3.0 * robust**2 / np.maximum((parts**2).sum(axis=0), _TINY)
+        robust = (pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2).sum(axis=0)
         raised = robust / np.maximum((wrong**2).mean(axis=0), _TINY)
         chance = np.sqrt(2.0 * ((pull - 1.0 / len(pull)) ** 2).sum(axis=0))
-        return np.where(raised > 1.0 + _BY_CHANCE * chance, raised, 1.0), freedom
+        return np.where(raised > 1.0 + _BY_CHANCE * chance, raised, 1.0)
 
     def _robust_share(self, term: int, chosen: IntArray, beside: _Beside, share: float) -> float:
         """Lower the share that a term explains by how much unequal errors raise its variance."""
-        raised, _ = self._unequal(np.array([term]), chosen, beside)
+        raised = self._unequal(np.array([term]), chosen, beside)
         return float(share / (share + raised[0] ** self._caution * (1.0 - share)))
 
     def _freed(
@@ -875,12 +865,12 @@ class Search:
         return np.asarray(gram)
 
 
-def _t(share: FloatArray, freedom: FloatArray | float) -> FloatArray:
+def _t(share: FloatArray, freedom: float) -> FloatArray:
     """Turn a share of explained variance into |t|."""
     return np.asarray(np.sqrt(freedom * share / (1.0 - np.minimum(share, 1 - _TINY))))
 
 
-def _p_value(t: FloatArray, freedom: FloatArray | float) -> FloatArray:
+def _p_value(t: FloatArray, freedom: float) -> FloatArray:
     """Give the two-sided p-value of Student's t."""
     from scipy.special import stdtr
 

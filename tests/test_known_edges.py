@@ -268,4 +268,4 @@ class TestBadKnowledge:
 
     def test_a_required_lag_beyond_what_the_rows_allow_says_so(self):
         with pytest.raises(SettingsError, match=r"rows|slots"):
-            default({"required": ["A -> B @ 7"]}, max_lag=9).fit(frame(60))
+            default({"required": ["A -> B @ 7"]}, max_lag=9).fit(frame(26))

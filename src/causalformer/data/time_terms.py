@@ -470,10 +470,11 @@ class _Innovations:
         self._x, self._now = x, x[self.rows]
         past = [x[self.rows - lag] for lag in range(1, n_lags + 1)]
         self._past = np.column_stack([np.ones(len(self.rows)), *past])
+        self._of_past = _axes(_normed(self._past))
         self.hold(())
         centred = self._now - self._now.sum() / max(len(self.rows), 1)
         if self._square <= (_ROUNDING * np.linalg.norm(centred)) ** 2:
-            self._past = self._past[:, :1]  # a clock: its own past would hide what it follows
+            self._of_past = _axes(_normed(self._past[:, :1]))  # a clock: its past would hide it
             self.hold(())
 
     def hold(self, terms: Iterable[Term]) -> None:
@@ -481,11 +482,13 @@ class _Innovations:
         terms = tuple(terms)
         rest = self._x - _course(self._x, terms)
         self._rest = np.nan_to_num(rest - np.nanmean(rest))
-        columns = [term.columns(self.n_slots)[self.rows] for term in terms]
-        held = np.column_stack([self._past, *columns])
-        held = held / np.maximum(np.linalg.norm(held, axis=0), np.finfo(float).tiny)
-        axes, size, _ = np.linalg.svd(held, full_matrices=False)
-        self._axes = axes[:, size > _SAME * size.max(initial=0.0)]
+        self._axes = self._of_past
+        if terms:
+            held = np.column_stack([term.columns(self.n_slots)[self.rows] for term in terms])
+            held = _normed(held)
+            for _ in range(2):  # twice is enough (Giraud et al. 2005)
+                held = held - self._of_past @ (self._of_past.T @ held)
+            self._axes = np.hstack([self._of_past, _axes(held, 1.0)])
         self._error = self._now - self._axes @ (self._axes.T @ self._now)
         self._square = max(float(self._error @ self._error), np.finfo(float).tiny)
 
@@ -584,6 +587,18 @@ class _Innovations:
         placed = np.zeros((self.n_slots, self._axes.shape[1] + 2))
         placed[self.rows] = np.column_stack([self._error, self._axes, np.ones(len(self.rows))])
         return placed
+
+
+def _normed(columns: FloatArray) -> FloatArray:
+    """Bring columns to length one."""
+    length = np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
+    return np.asarray(columns / length)
+
+
+def _axes(columns: FloatArray, largest: float = 0.0) -> FloatArray:
+    """Give orthonormal axes of columns, but for those that are zero beside the largest."""
+    axes, size, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(axes[:, size > _SAME * size.max(initial=largest)])
 
 
 def _n_lags(n_slots: int, order: float) -> int:

@@ -160,8 +160,10 @@ def _changes_of(
         total, variance = score.sum(axis=0), score.T @ score
         statistic = float(total @ np.linalg.pinv(variance, hermitian=True) @ total)
         p_value = float(chdtrc(_N_HALF_WAVES, statistic))
-        explained = error @ moved @ np.linalg.lstsq(moved, error, rcond=_SAME)[0]
-        if p_value > _LEVEL or explained < least or _confirmed_p(score, n_neighbours) > _LEVEL:
+        if p_value > _LEVEL:
+            continue
+        explained = total @ np.linalg.pinv(moved.T @ moved, hermitian=True) @ total
+        if explained < least or _confirmed_p(score, n_neighbours) > _LEVEL:
             continue
         at = int(np.abs(np.cumsum(x * error - (x * error).mean())).argmax())
         found.append(Change(cause, effect, lag + 1, int(slot[min(at + 1, len(slot) - 1)]), p_value))

@@ -130,7 +130,10 @@ class Baseline(BaseEstimator):  # type: ignore[misc]
         has_lags = found.lags is not None
         lags = found.lags if found.lags is not None else np.ones(adjacency.shape, dtype=np.int64)
         about = {"method": self.method, "lags": has_lags, "settings": self.get_params()}
-        evidence = {} if found.oriented is None else {"oriented": found.oriented}
+        evidence = {}
+        if found.oriented is not None:  # a read-out by clusters may take both ways of a link
+            both = adjacency & adjacency.T & (lags == 0) & (lags.T == 0)
+            evidence["oriented"] = found.oriented | both
         return CausalGraph.from_arrays(
             self.names_, adjacency, lags, found.scores, metadata=about, evidence=evidence
         )

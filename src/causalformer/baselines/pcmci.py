@@ -96,10 +96,7 @@ def _findings(marks: Any, strengths: FloatArray, tossed: NDArray[np.bool_]) -> F
     lags = ranked.argmax(axis=2)
     at_lag = (*np.indices((n, n)), lags)
     scores = np.where(possible, strengths, 0.0)[at_lag]
-    adjacency = present.any(axis=2)
-    within = adjacency & (lags == 0)
-    adjacency &= ~(within & within.T & ~tossed)  # marks may contradict each other at lag 0
-    return Findings(scores, adjacency, lags, ~(unknown[at_lag] | (within & within.T)))
+    return Findings(scores, present.any(axis=2), lags, ~unknown[at_lag])
 
 
 class PCMCI(_ConditionalIndependence):

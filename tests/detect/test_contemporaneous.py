@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from causalformer.data.scaling import fit_normal_scores
 from causalformer.detect import contemporaneous
 from causalformer.detect.contemporaneous import (
+    Present,
     Term,
     contemporaneous_evidence,
     factor_fit,
@@ -537,3 +538,21 @@ class TestMakePresent:
         assert present.slot[:3].tolist() == [2, 5, 8]
         predicted = Term(1, contemporaneous._PREDICTED, 0)
         assert len(present.column(predicted)) == 166
+
+
+def test_beside_a_network_that_knows_more_a_link_must_be_large():
+    rng = np.random.default_rng(0)
+    x = rng.laplace(size=(3000, 2))
+    x[:, 1] += 0.2 * x[:, 0]
+    predicted = rng.standard_normal(3000)  # the network's, as good as none
+    for terms, expected in (([], True), ([Term(0, -1, 0)], False)):
+        present = Present(
+            x / x.std(axis=0),
+            np.ones(x.shape, dtype=bool),
+            [terms, []],
+            lambda term: predicted,
+            np.arange(3000),
+            1,
+        )
+        found = contemporaneous_evidence(present, ~np.eye(2, dtype=bool))
+        assert found.linked.any() == expected

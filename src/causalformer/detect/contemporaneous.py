@@ -53,6 +53,7 @@ _LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
 _PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
+_LEAST_LEFT_OVER = 0.06  # squared partial correlation
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
 
 
@@ -197,9 +198,22 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             p_value[x, y], partial[x, y] = _tested(present, x, y, parents)
             p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
         _draw(linked, edges, probability, allowed)
+    linked &= ~_left_over(present, partial)
     drawn = linked | linked.T
     p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
     return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor)
+
+
+def _left_over(present: Present, partial: FloatArray) -> BoolArray:
+    """Say which pairs may share no more than what a network leaves of their past.
+
+    Where causes act together, as in Lorenz 96, no model resolves the past well, and what it leaves
+    is shared by neighbours. So if the network predicts one of two series better than the terms do,
+    their link must explain as much as was asked of links beside the past before (6 %).
+    """
+    by_network = np.array([any(t.lag == _PREDICTED for t in terms) for terms in present.terms])
+    either = by_network[:, None] | by_network
+    return np.asarray(either & (partial**2 < _LEAST_LEFT_OVER))
 
 
 def _draw(

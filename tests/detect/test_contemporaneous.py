@@ -550,7 +550,7 @@ def test_beside_a_network_that_knows_more_a_link_must_be_large():
             x / x.std(axis=0),
             np.ones(x.shape, dtype=bool),
             [terms, []],
-            lambda term: predicted,
+            lambda _: predicted,
             np.arange(3000),
             1,
         )

@@ -556,3 +556,20 @@ def test_beside_a_network_that_knows_more_a_link_must_be_large():
         )
         found = contemporaneous_evidence(present, ~np.eye(2, dtype=bool))
         assert found.linked.any() == expected
+
+
+def test_factors_of_series_with_noise_that_is_not_gaussian_are_no_links():
+    rng = np.random.default_rng(1)
+    loading = rng.standard_normal((3, 12))
+    x = rng.standard_normal((1500, 3)) @ loading + 0.8 * rng.laplace(size=(1500, 12))
+    present = Present(
+        x / x.std(axis=0),
+        np.ones(x.shape, dtype=bool),
+        [[]] * 12,
+        lambda _: x[:, 0],
+        np.arange(1500),
+        1,
+    )
+    found = contemporaneous_evidence(present, ~np.eye(12, dtype=bool))
+    assert found.factor.all()
+    assert not found.linked.any()

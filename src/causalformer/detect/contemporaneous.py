@@ -673,8 +673,10 @@ def _cost_of_factors(
 
     The loadings of all series cost what parameters do that were not chosen among others, log n;
     those of a group that was chosen cost as much as terms. The factors of few series can look like
-    any graph: there must be fewer loadings than pairs. Correlations by chance are larger where the
-    size of noise changes together (White 1980); if `cautious`, they count less.
+    any graph: there must be fewer loadings than pairs. As in an equation with links, the errors
+    whose non-Gaussianity counts are those that the factors leave. Correlations by chance are larger
+    where the size of noise changes together (White 1980); if `cautious`, they count less, and
+    non-Gaussian errors do not.
     """
     within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
     rows = _common_rows(within)
@@ -689,7 +691,10 @@ def _cost_of_factors(
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
         if n_loadings < size * (size - 1) // 2:
             fit = factor_fit(correlation, n_factors)
-            costs.append(float(len(rows) * fit / unequal + n_loadings * price))
+            cost = float(len(rows) * fit / unequal + n_loadings * price)
+            if not cautious:
+                cost -= 2.0 * len(rows) * _unique_negentropy(within, rows, n_factors)
+            costs.append(cost)
     return _cost_without_links(equations, order, group) + min(costs, default=np.inf)
 
 
@@ -701,18 +706,30 @@ def _common_rows(equations: list[Equation]) -> IntArray:
     return rows
 
 
+def _errors(equations: list[Equation], rows: IntArray) -> FloatArray:
+    """Give the errors in some rows, ``[row, series]``, of mean square one."""
+    errors = np.stack([e.errors[np.searchsorted(e.rows, rows)] for e in equations], axis=1)
+    return np.asarray(errors / np.sqrt(np.maximum((errors**2).mean(axis=0), _TINY)))
+
+
 def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None:
     """Correlate errors in the rows that all have; None if these are too few."""
     if len(rows) < 2 * len(equations):
         return None
-    errors = [e.errors[np.searchsorted(e.rows, rows)] for e in equations]
-    return np.asarray(np.corrcoef(errors))
+    return np.asarray(np.corrcoef(_errors(equations, rows).T))
+
+
+def _unique_negentropy(equations: list[Equation], rows: IntArray, n_factors: int) -> float:
+    """Say by how much factors raise the negentropy of errors, in the sum of all series."""
+    errors = _errors(equations, rows)
+    loading, weight = factor_model(np.asarray(np.corrcoef(errors.T)), n_factors)
+    left = errors - errors @ weight.T @ loading.T
+    return sum(map(negentropy, left.T)) - sum(map(negentropy, errors.T))
 
 
 def _unequal(equations: list[Equation], rows: IntArray) -> float:
     """Say by how much unequal errors raise the variance of correlations, in the mean of pairs."""
-    errors = np.stack([e.errors[np.searchsorted(e.rows, rows)] for e in equations], axis=1)
-    square = errors**2 / np.maximum((errors**2).mean(axis=0), _TINY)
+    square = _errors(equations, rows) ** 2
     pairs = np.triu_indices(len(equations), 1)
     return max(float((square.T @ square)[pairs].mean()) / len(rows), 1.0)
 

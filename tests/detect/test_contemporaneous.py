@@ -526,7 +526,7 @@ class TestMakePresent:
     def test_a_network_that_knows_more_is_one_more_term(self):
         for error, expected in ((1.0, False), (1e-6, True)):
             samples, present = self.made(self.system(), self.likely(), error)
-            predicted = Term(1, contemporaneous._PREDICTED, 0)
+            predicted = Term(1, contemporaneous.PREDICTED, 0)
             assert (predicted in present.terms[1]) == expected
             by_hand = samples.now.double().numpy()[:, 1] - 0.25
             np.testing.assert_allclose(present.column(predicted), by_hand)
@@ -536,7 +536,7 @@ class TestMakePresent:
         _, present = self.made(self.system(), self.likely())
         assert len(present.now) == 166
         assert present.slot[:3].tolist() == [2, 5, 8]
-        predicted = Term(1, contemporaneous._PREDICTED, 0)
+        predicted = Term(1, contemporaneous.PREDICTED, 0)
         assert len(present.column(predicted)) == 166
 
 

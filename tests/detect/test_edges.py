@@ -187,8 +187,13 @@ class TestFamilies:
     """Lagged edges and links within a slot: each must find something at half the level."""
 
     def test_half_the_level(self):
-        for smallest, expected in ((0.026, False), (0.025, True)):
-            assert family_counts(np.array([1.0, smallest, 0.04]), 0.05) == expected
+        for smallest, two, expected in (
+            (0.026, True, False),
+            (0.025, True, True),
+            (0.026, False, True),
+            (0.051, False, False),
+        ):
+            assert family_counts(np.array([1.0, smallest, 0.06]), 0.05, two) == expected
 
     def links(self, p_value):
         return make_within(linked=CLEAR, p_value=p_value)  # q is three times p
@@ -287,19 +292,21 @@ class TestHiddenDrivers:
         found(make_evidence(p_value={(0, 1): 1e-6, (2, 2): 1e-6}, profile={(0, 1): [0, 1, 0]}))
         assert asked == [([[0, 1]], 1)]
 
-    def test_a_driver_of_all_series_takes_what_it_explains(self, monkeypatch):
+    def test_beside_a_driver_of_all_series_its_evidence_counts(self, monkeypatch):
         asked = []
+        beside = make_evidence(p_value={(1, 2): 1e-6, (2, 0): 1e-6, (1, 1): 1e-6})
 
-        def explained(evidence, present, allowed, chosen, alpha, least):
-            asked.append((np.argwhere(chosen).tolist(), alpha, least))
-            return chosen & (np.arange(3) == 1)
+        def tested_anew(evidence, present, allowed, chosen, within):
+            asked.append((np.argwhere(chosen).tolist(), np.argwhere(within).tolist()))
+            return beside
 
-        monkeypatch.setattr(edges, "explained_by_a_factor", explained)
+        monkeypatch.setattr(edges, "beside_a_driver", tested_anew)
         result = found(make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6, (1, 1): 1e-6}))
-        assert lagged(result) == [(1, 1, 1), (1, 2, 1)]
-        assert asked == [([[0, 1], [1, 2]], 0.05, SETTINGS.min_effect)]
+        assert lagged(result) == [(1, 1, 1), (1, 2, 1), (2, 0, 1)]
+        assert asked == [([[0, 1], [1, 2]], [])]
         assert result.driven
-        monkeypatch.setattr(edges, "explained_by_a_factor", lambda *_: None)
+        assert result.evidence is beside
+        monkeypatch.setattr(edges, "beside_a_driver", lambda *_: None)
         assert not found(make_evidence()).driven
 
 

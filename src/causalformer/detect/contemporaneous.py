@@ -51,7 +51,7 @@ LEAST_DRIVEN = 4  # series that a factor can be told by
 _EM_ROUNDS, _CONVERGED = 200, 1e-4
 _LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
-_PREDICTED = -1  # in place of a lag: the network's prediction
+PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
@@ -97,6 +97,11 @@ class Present:
     def n_series(self) -> int:
         """Number of series."""
         return int(self.now.shape[1])
+
+    @property
+    def by_network(self) -> BoolArray:
+        """Which series the network predicts better than the terms, ``[series]``."""
+        return np.array([any(t.lag == PREDICTED for t in terms) for terms in self.terms], bool)
 
     def past_of(self, series: Iterable[int]) -> tuple[list[Term], FloatArray]:
         """Give the past terms that some series hang on, each once, and their columns."""
@@ -211,8 +216,7 @@ def _left_over(present: Present, partial: FloatArray) -> BoolArray:
     is shared by neighbours. So if the network predicts one of two series better than the terms do,
     their link must explain as much as was asked of links beside the past before (6 %).
     """
-    by_network = np.array([any(t.lag == _PREDICTED for t in terms) for terms in present.terms])
-    either = by_network[:, None] | by_network
+    either = present.by_network[:, None] | present.by_network
     return np.asarray(either & (partial**2 < _LEAST_LEFT_OVER))
 
 
@@ -281,11 +285,11 @@ def make_present(
         causes = causes_of(likely, effect)
         search = search_terms(samples.of(causes, [effect]), allowed[causes, effect], 0)
         chosen = [Term(causes[place], lag, form) for place, lag, form in search.terms]
-        better = [Term(effect, _PREDICTED, 0)] if error[effect] < search.error else []
+        better = [Term(effect, PREDICTED, 0)] if error[effect] < search.error else []
         terms.append(chosen + better)
 
     def column(term: Term) -> FloatArray:
-        if term.lag == _PREDICTED:
+        if term.lag == PREDICTED:
             return np.asarray(scores[:, term.cause] - residual[:, term.cause])
         value = standard[samples.slot - term.lag - 1, term.cause]
         missing = np.isnan(value)

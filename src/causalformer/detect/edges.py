@@ -10,7 +10,7 @@ from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
 from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present, no_links
 from causalformer.detect.evidence import false_discovery_q
-from causalformer.detect.hidden import explained_by_a_factor, hidden_drivers
+from causalformer.detect.hidden import beside_a_driver, hidden_drivers
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -184,14 +184,14 @@ def contemporaneous_q(within: ContemporaneousEvidence, allowed: BoolArray) -> Fl
     return np.minimum(q_value, q_value.T)
 
 
-def family_counts(q_value: FloatArray, alpha: float) -> bool:
-    """Say whether a family of tests finds anything: one of them at half the level.
+def family_counts(q_value: FloatArray, alpha: float, two_families: bool) -> bool:
+    """Say whether a family of tests finds anything: one of two families at half the level.
 
     Lagged edges and links within a slot are two families, and each would find something in noise as
     often as the level says. So each has to show at half the level that it finds something at all
     (Benjamini and Bogomolov 2014).
     """
-    return bool((q_value <= alpha / 2).any())
+    return bool((q_value <= (alpha / 2 if two_families else alpha)).any())
 
 
 def found_edges(
@@ -213,25 +213,27 @@ def found_edges(
         within = no_links(len(evidence.p_value))
     own = np.eye(len(evidence.p_value), dtype=bool)
     within_q = contemporaneous_q(within, may_be_within)
-    chosen = lagged_edges(evidence, alpha, settings)
-    linked = within.linked & (within_q <= alpha)
-    if instantaneous is not False:
-        chosen &= own | family_counts(evidence.q_value[~own], alpha)
-        linked &= family_counts(within_q, alpha)
+
+    def significant(evidence: Evidence) -> BoolArray:
+        edges = lagged_edges(evidence, alpha, settings)
+        return edges & (own | family_counts(evidence.q_value[~own], alpha, two_families))
+
+    two_families = instantaneous is not False
+    linked = within.linked & (within_q <= alpha) & family_counts(within_q, alpha, two_families)
     if instantaneous is not True:
         linked &= ~within.by_hidden_driver
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
     linked |= must_be_within
+    chosen = significant(evidence)
     chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
+    beside_driver = beside_a_driver(evidence, present, allowed, chosen & ~own, linked)
+    if beside_driver is not None:
+        evidence = beside_driver
+        chosen = significant(evidence)
     free = may_be_within & may_be_within.T
     main = main_lag(evidence, allowed)
     between = chosen & ~own
-    by_factor = explained_by_a_factor(
-        evidence, present, allowed, between, alpha, settings.min_effect
-    )
-    if by_factor is not None:
-        chosen, between = chosen & ~by_factor, between & ~by_factor
     hidden = hidden_drivers(present, between, main)
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
@@ -242,7 +244,7 @@ def found_edges(
         within_evidence=within,
         within_q=within_q,
         hidden=hidden,
-        driven=by_factor is not None,
+        driven=beside_driver is not None,
     )
 
 

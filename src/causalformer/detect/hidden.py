@@ -19,7 +19,9 @@ driver's with one chance in five beforehand).
 A hidden driver of many series that has a memory, or noise that all measurements share, is another
 matter: then the past of every series tells something of the driver, and so of all others. What all
 tell together is a factor of their errors, and its past is one more series. If that lowers the
-information criterion of few terms, summed over all effects, edges are tested anew beside it.
+information criterion of few terms, summed over all effects, all pairs are tested anew beside it. An
+effect that the network predicts better than the terms is left out: there the terms leave something
+of its causes unexplained, and a sum of all series makes up for it.
 """
 
 from dataclasses import replace
@@ -28,11 +30,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from causalformer.detect.calibrated import Evidence
+from causalformer.detect.calibrated import OF_PAIRS, Evidence, rates
 from causalformer.detect.contemporaneous import (
     LEAST_DRIVEN,
     LEVEL,
-    MOST_SAMPLES,
     Present,
     Term,
     causes_of,
@@ -40,6 +41,7 @@ from causalformer.detect.contemporaneous import (
     freed,
 )
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
+from causalformer.detect.present import given_the_present
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -47,6 +49,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _ROUNDS = 50
+_FACTOR_ROUNDS = 4
 _DIRECT = 4  # edges that are direct beforehand
 _LEAST_SAMPLES = 30
 
@@ -154,74 +157,97 @@ def _log_error(given: FloatArray, columns: FloatArray, effect: FloatArray) -> fl
     return float(np.log(max(float((left**2).sum()), 1e-12)))
 
 
-def explained_by_a_factor(
+def beside_a_driver(
     evidence: Evidence,
     present: Present,
     allowed: BoolArray,
     chosen: BoolArray,
-    alpha: float,
-    least: float,
-) -> BoolArray | None:
-    """Say which lagged edges the past of a hidden driver of all series explains.
+    within: BoolArray,
+) -> Evidence | None:
+    """Test all lagged edges anew, the past of a hidden driver of all series among the conditions.
 
     Parameters
     ----------
     evidence : Evidence
-        What the edges rest on.
+        What is known without such a driver.
     present : Present
         All series, and the past terms they hang on.
     allowed : array of bool ``[cause, effect, lag - 1]``
         Which lagged edges may be.
-    chosen : array of bool ``[cause, effect]``
-        The lagged edges.
-    alpha, least : float
-        Beside the driver an edge needs this p-value, and must explain so much.
+    chosen, within : array of bool ``[cause, effect]``
+        The lagged edges, and the links within a slot. What reaches an effect through the present of
+        its causes is no hidden driver's work, so their present is a condition.
 
     Returns
     -------
-    array of bool ``[cause, effect]`` or None
+    Evidence or None
         None if there is no such driver.
     """
-    n_series = len(chosen)
-    weight = _weights_of_factor(present) if n_series >= LEAST_DRIVEN else None
-    if weight is None:
+    driver = _past_of_factor(present) if len(chosen) >= LEAST_DRIVEN else None
+    if driver is None:
         return None
-    samples = evidence.samples.thinned(MOST_SAMPLES)
-    driver = torch.einsum("sil,i->sl", samples.past, torch.from_numpy(weight).to(samples.past))
-    driver = driver / driver.std().clamp(min=1e-6)
-    causes = [causes_of(chosen, effect) for effect in range(n_series)]
-    gain, beside = 0.0, []
-    for effect in range(n_series):
-        some = samples.of(causes[effect], [effect])
-        usable = allowed[causes[effect], effect]
-        beside.append(_beside_driver(some, driver, usable))
-        gain += search_terms(some, usable, 0).criterion - beside[-1].criterion
+    effects = np.flatnonzero(~present.by_network).tolist()
+    gain = 0.0
+    for effect in effects:
+        causes = causes_of(chosen, effect)
+        some, usable = given_the_present(evidence, allowed, causes, within[:, effect])
+        gain += search_terms(some, usable, 0).criterion
+        gain -= _beside(some, driver, usable).criterion
     if gain < 2.0 * np.log(LEVEL / (1.0 - LEVEL)):
         return None
-    explained = np.zeros_like(chosen)
-    for effect in range(n_series):
-        for place, cause in enumerate(causes[effect]):
-            if cause != effect:
-                test = beside[effect].test(place)
-                explained[cause, effect] = test.p_value > alpha or test.explained < least
-    return explained
+    pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
+    for effect in effects:
+        causes = causes_of(evidence.tested | chosen, effect)
+        some, usable = given_the_present(evidence, allowed, causes, within[:, effect])
+        search = _beside(some, driver, usable)
+        others = [(place, cause) for place, cause in enumerate(causes) if cause != effect]
+        t = search.t_by_lag()
+        for place, cause in others:
+            test = search.test(place)
+            pairs["p_value"][cause, effect] = pairs["sparse_p"][cause, effect] = test.p_value
+            pairs["size"][cause, effect] = test.explained
+            pairs["sparse_t"][cause, effect] = t[place]
+            pairs["lag_profile"][cause, effect] = t[place] ** 2
+            pairs["lag_error"][cause, effect] = np.inf
+    family = np.asarray(allowed.any(axis=-1))
+    return replace(evidence, **pairs, **rates(pairs, family))
 
 
-def _weights_of_factor(present: Present) -> FloatArray | None:
-    """Give the weights of all series in the factor of their errors."""
-    errors = np.stack([_surprise(present, i) for i in range(present.n_series)], axis=1)
-    errors = errors[np.isfinite(errors).all(axis=1)]
-    if len(errors) < 2 * present.n_series:
-        return None
-    spread = np.maximum(errors.std(axis=0), 1e-12)
-    _, weight = factor_model(np.asarray(np.nan_to_num(np.corrcoef(errors.T))))
-    return np.asarray(weight[0] / spread)
+def _past_of_factor(present: Present) -> FloatArray | None:
+    """Estimate the past of a factor that all series share, ``[sample, lag - 1]``.
+
+    The factor is that of the errors of all series. What the past of the factor explains is no part
+    of the past terms of a series, and stays in its errors; so errors and factor are found in turn.
+    """
+    n_samples, n_series = present.now.shape
+    row = np.full(int(present.slot.max()) + 1, -1)
+    row[present.slot] = np.arange(n_samples)
+    before = present.slot[:, None] - 1 - np.arange(present.max_lag)
+    before = np.where(before >= 0, row[np.maximum(before, 0)], -1)
+    past = np.zeros(before.shape)
+    errors = np.full(present.now.shape, np.nan)
+    for _ in range(_FACTOR_ROUNDS):
+        for i in range(n_series):
+            shown, (_, columns) = present.observed[:, i], present.past_of([i])
+            given = np.column_stack([np.ones(n_samples), columns, past])[shown]
+            weights = np.linalg.lstsq(given, present.now[shown, i], rcond=None)[0]
+            n_own = 1 + columns.shape[1]
+            errors[shown, i] = present.now[shown, i] - given[:, :n_own] @ weights[:n_own]
+        complete = np.isfinite(errors).all(axis=1)
+        if complete.sum() < 2 * n_series:
+            return None
+        spread = np.maximum(errors[complete].std(axis=0), 1e-12)
+        _, weight = factor_model(np.asarray(np.nan_to_num(np.corrcoef(errors[complete].T))))
+        factor = np.where(complete, np.nan_to_num(errors / spread) @ weight[0], 0.0)
+        past = np.where(before >= 0, factor[before], 0.0)
+        past /= max(float(past.std()), 1e-6)
+    return np.asarray(past)
 
 
-def _beside_driver(samples: Samples, driver: torch.Tensor, allowed: BoolArray) -> Search:
+def _beside(samples: Samples, driver: FloatArray, allowed: BoolArray) -> Search:
     """Search the terms of the only effect, the past of a driver among them as one more cause."""
-    past = torch.cat([samples.past, driver[:, None]], dim=1)
-    hidden = samples.hidden
+    further = torch.from_numpy(driver).to(samples.past)[:, None]
+    past, hidden = torch.cat([samples.past, further], dim=1), samples.hidden
     if hidden is not None:
         hidden = torch.cat([hidden, torch.zeros_like(hidden[:, :1])], dim=1)
     usable = np.vstack([allowed, np.ones((1, samples.max_lag), dtype=bool)])

@@ -26,6 +26,7 @@ figure. And one hidden driver of all series (a factor) is compared with the whol
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -102,6 +103,18 @@ class Present:
     def by_network(self) -> BoolArray:
         """Which series the network predicts better than the terms, ``[series]``."""
         return np.array([any(t.lag == PREDICTED for t in terms) for terms in self.terms], bool)
+
+    def before(self, values: FloatArray, lag: int) -> FloatArray:
+        """Give the values ``[sample]`` at the position of a lag before; NaN where no sample is."""
+        then = self.slot - lag - 1
+        row = self._row_of_slot[np.maximum(then, 0)]
+        return np.where((then >= 0) & (row >= 0), values[row], np.nan)
+
+    @cached_property
+    def _row_of_slot(self) -> IntArray:
+        row = np.full(int(self.slot.max()) + 1, -1)
+        row[self.slot] = np.arange(len(self.slot))
+        return row
 
     def past_of(self, series: Iterable[int]) -> tuple[list[Term], FloatArray]:
         """Give the past terms that some series hang on, each once, and their columns."""

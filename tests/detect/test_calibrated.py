@@ -12,7 +12,7 @@ from causalformer.detect.calibrated import (
     new_network,
     train_network,
 )
-from causalformer.detect.evidence import cauchy_combination, edge_q, normal_p
+from causalformer.detect.evidence import edge_q, half_cauchy_combination, normal_p
 from causalformer.detect.few_terms import sparse_tests
 from causalformer.explain.channel_relevance import channel_relevance
 from evidence_examples import make_evidence, samples_of
@@ -48,7 +48,7 @@ def test_sparse_tests_count_unless_the_network_knows_more():
     refuted = tests.refuted(evidence.removal.residual, np.ones(evidence.removal.residual.shape))
     assert refuted.tolist() == [False, True, False]
     np.testing.assert_array_equal(evidence.sparse_p, tests.p_value)
-    both = cauchy_combination(tests.p_value, network_p(evidence), weights=(0.8, 0.2))
+    both = half_cauchy_combination(tests.p_value, network_p(evidence), weights=(0.8, 0.2))
     np.testing.assert_array_equal(evidence.p_value[:, [0, 2]], both[:, [0, 2]])
     found = network_p(evidence)[[0, 2], 1]
     confirmed = np.clip(both[[0, 2], 1], found**2, found)  # by terms that are not believed

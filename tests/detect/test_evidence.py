@@ -3,13 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.stats import cauchy, false_discovery_control, norm
+from scipy.stats import cauchy, false_discovery_control, halfcauchy, norm
 
 from causalformer.detect.evidence import (
     cauchy_combination,
     edge_doubt,
     edge_q,
     false_discovery_q,
+    half_cauchy_combination,
     local_false_discovery,
     normal_p,
 )
@@ -106,6 +107,27 @@ class TestCauchyCombination:
         for place in np.ndindex(3, 3):
             alone = cauchy_combination(p[0][place].reshape(1), p[1][place].reshape(1))
             assert combined[place] == alone[0]
+
+
+class TestHalfCauchy:
+    @given(first=st.floats(1e-10, 0.99), second=st.floats(1e-10, 0.99))
+    def test_is_the_half_cauchy_law_of_the_weighted_sum(self, first, second):
+        statistic = 0.8 * halfcauchy.isf(first) + 0.2 * halfcauchy.isf(second)
+        combined = half_cauchy_combination(
+            np.array([first]), np.array([second]), weights=(0.8, 0.2)
+        )
+        np.testing.assert_allclose(combined, halfcauchy.sf(statistic), rtol=1e-5)
+
+    def test_a_p_value_of_one_says_nothing(self):
+        for p in (1e-250, 1e-5, 0.03):
+            combined = half_cauchy_combination(np.array([p]), np.ones(1), weights=(0.8, 0.2))
+            assert p < combined[0] <= 1.26 * p
+
+    def test_of_two_uniform_ones_it_is_nearly_uniform(self):
+        p_values = np.random.default_rng(0).random((2, 200_000))
+        combined = half_cauchy_combination(*p_values, weights=(0.8, 0.2))
+        for level in (0.01, 0.05):
+            assert level <= (combined < level).mean() < 1.08 * level
 
 
 class TestNormalP:

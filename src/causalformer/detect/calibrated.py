@@ -23,9 +23,9 @@ from causalformer.config import DetectorSettings
 from causalformer.data.windows import all_to_train
 from causalformer.detect.evidence import (
     SMALLEST,
-    cauchy_combination,
     edge_doubt,
     edge_q,
+    half_cauchy_combination,
     normal_p,
 )
 from causalformer.detect.few_terms import SparseTests, sparse_tests
@@ -283,7 +283,7 @@ def gather_evidence(
     # terms that leave out what the network knows find false causes: they may only confirm it
     believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
     sparse_counts = settings.sparse_evidence & (own | believed)
-    both = cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
+    both = half_cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
     confirmed = np.clip(both, network_p**2, network_p) if settings.sparse_evidence else network_p
     p_value = np.where(sparse_counts, both, np.maximum(confirmed, SMALLEST))
     effect = np.where(looked_at, removal.gain / np.maximum(removal.error, 1e-12), 0.0)

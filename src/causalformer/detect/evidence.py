@@ -44,6 +44,28 @@ def cauchy_combination(
     return np.asarray(np.clip(combined, SMALLEST, 1.0))
 
 
+def half_cauchy_combination(
+    *p_values: FloatArray, weights: Sequence[float] | FloatArray
+) -> FloatArray:
+    """Combine p-values of which some may be conservative: near one, they say nothing.
+
+    With Cauchy's rule a p-value near one speaks against a small one. That is right if both are
+    uniform without an effect. A comparison of held-out errors of nested models is not: without an
+    effect, and with a weak one, the larger model is the worse one (Clark and West 2007). By the
+    half-Cauchy rule only small p-values count (Liu, Meng and Pillai 2025); of two uniform ones the
+    result is below .05 in 5.3 % of the cases.
+
+    Examples
+    --------
+    >>> half_cauchy_combination(np.array([0.01]), np.array([1.0]), weights=(0.8, 0.2)).round(4)
+    array([0.0125])
+    """
+    stacked = np.clip(np.stack(p_values), SMALLEST, 1.0)
+    statistic = np.average(1.0 / np.tan(np.pi / 2 * stacked), axis=0, weights=weights)
+    combined = 2.0 / np.pi * np.arctan(1.0 / np.maximum(statistic, SMALLEST))
+    return np.asarray(np.clip(combined, SMALLEST, 1.0))
+
+
 def false_discovery_q(p_values: FloatArray) -> FloatArray:
     """Give Benjamini and Hochberg's q-value of every p-value in a family of tests.
 

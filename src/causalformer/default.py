@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from causalformer.arrays import is_whole
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable, check_usable
+from causalformer.data.interpolated import without_interpolated
 from causalformer.data.scaling import (
     NormalScores,
     TableScaling,
@@ -250,6 +251,7 @@ def fit_default(
             "out of sample: give more rows"
         )
     expected_plan(table, options, settings)
+    table, interpolated = without_interpolated(table)
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
     time_terms = find_time_terms(table, _seasons(table, options.season))
@@ -325,7 +327,7 @@ def fit_default(
             checkpoint=checkpoint,
         )
     changes = _changes(table, samples, found, known)
-    diagnostics = diagnose(given, scores, found, choice, told, changes)
+    diagnostics = diagnose(given, scores, found, choice, told, changes, interpolated)
     facts = {
         **metadata,
         "n_slots": table.n_slots,

@@ -99,16 +99,18 @@ def diagnose(
     choice: LagChoice,
     time_terms: Sequence[str] = (),
     changes: Sequence[Change] = (),
+    interpolated: str = "",
 ) -> Diagnostics:
     """Collect figures and warnings; every warning is also issued as a `DataWarning`.
 
     `scores`, `found` and `changes` may have the series in another order than `table`; the scores
-    are free from the `time_terms`.
+    are free from the `time_terms`. `interpolated` says which values were taken for missing ones.
     """
     removal = found.evidence.removal
     variance = np.array([np.nanvar(column[choice.max_lag :]) for column in scores.values.T])
     r2 = np.where(variance > 0, 1 - removal.error / np.maximum(variance, 1e-12), 0.0)
     said = (
+        *([interpolated] if interpolated else []),
         *_warnings(table, scores.select(table.names).values, r2, found, choice),
         *([] if _levels(table) else _of_hidden_drivers(scores.names, found)),
         *_of_changes(table, scores.names, changes),

@@ -1,0 +1,84 @@
+"""Values that were filled in by straight lines before we saw them; they are no observations.
+
+Interpolation is a common repair of missing values, and does harm: a value on the line between its
+neighbours has the next value in it, so every series seems to know the future of its own causes.
+Three values of a continuous series that follow each other are never on one line by chance. So
+where that happens again and again, the value in the middle was made up, and is missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from causalformer.data.series import SeriesTable
+from causalformer.names import listed
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_ROUNDING = 1e-9  # of the spread of a series: what arithmetic, and a file of ten digits, leave
+_LEAST_SHARE = 0.01  # of the slots; fewer do no harm
+_MOST_SHARE = 0.75  # above, straight lines are what the series is made of, as in a ramp
+_BEYOND_CHANCE = 10.0  # times as many as values on a grid would give
+
+
+def without_interpolated(table: SeriesTable) -> tuple[SeriesTable, str]:
+    """Take values that lie on straight lines between their neighbours for missing ones.
+
+    The text says which series have how many of them; it is empty if none has.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).standard_normal((200, 2))
+    >>> x[10:190:3, 0] = (x[9:189:3, 0] + x[11:191:3, 0]) / 2
+    >>> table, told = without_interpolated(SeriesTable(x, ("a", "b")))
+    >>> table.n_missing.tolist()
+    [60, 0]
+    >>> told.split(":")[0]
+    "30 % of 'a' lie exactly on lines between their neighbours, as interpolation leaves them"
+    """
+    values, shares = table.values, dict[str, float]()
+    for i, name in enumerate(table.names):
+        on_line = _on_line(table.values[:, i], table.segments)
+        share = float(on_line.mean())
+        if _LEAST_SHARE <= share <= _MOST_SHARE and _beyond_chance(values[:, i], on_line):
+            values = values.copy() if not shares else values
+            values[on_line, i] = np.nan
+            shares[name] = share
+    if not shares:
+        return table, ""
+    values.setflags(write=False)
+    told = listed(f"{share:.0%} of {name!r}".replace("%", " %") for name, share in shares.items())
+    return replace(table, values=values), (
+        f"{told} lie exactly on lines between their neighbours, as interpolation leaves them: they "
+        "count as missing; give the values as they were observed, with gaps"
+    )
+
+
+def _on_line(x: FloatArray, segments: Sequence[slice]) -> BoolArray:
+    """Say which values are the mean of their neighbours, on a line that is not level."""
+    on_line = np.zeros(len(x), dtype=bool)
+    spread = float(np.nanstd(x))
+    for segment in segments:
+        part = x[segment]
+        bend = np.abs(part[2:] - 2.0 * part[1:-1] + part[:-2])
+        slope = np.abs(part[2:] - part[:-2])
+        straight = (bend <= _ROUNDING * spread) & (slope > _ROUNDING * spread)
+        on_line[segment][1:-1] = straight
+    return on_line
+
+
+def _beyond_chance(x: FloatArray, on_line: BoolArray) -> bool:
+    """Say whether there are more values on lines than a grid, of whole numbers say, would give.
+
+    On a grid as fine as the least difference of two values, the bend of three that follow each
+    other is zero with a probability of about the width of the grid over the spread of the bends.
+    """
+    observed = x[~on_line & np.isfinite(x)]
+    gaps = np.diff(np.unique(observed))
+    if len(gaps) < 2:
+        return False
+    by_chance = len(x) * float(gaps.min()) / max(float(observed.std()), 1e-300)
+    return bool(on_line.sum() > _BEYOND_CHANCE * by_chance)

@@ -290,14 +290,16 @@ class TestHiddenDrivers:
     def test_a_driver_of_all_series_takes_what_it_explains(self, monkeypatch):
         asked = []
 
-        def explained(evidence, present, allowed, chosen, alpha, least):
-            asked.append((np.argwhere(chosen).tolist(), alpha, least))
+        def explained(_evidence, _present, _allowed, chosen, within, alpha, least):
+            pairs = [np.argwhere(matrix).tolist() for matrix in (chosen, within)]
+            asked.append((*pairs, alpha, least))
             return chosen & (np.arange(3) == 1)
 
         monkeypatch.setattr(edges, "explained_by_a_factor", explained)
-        result = found(make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6, (1, 1): 1e-6}))
+        evidence = make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6, (1, 1): 1e-6})
+        result = found(evidence, make_within(linked={(1, 0): 0.99}))
         assert lagged(result) == [(1, 1, 1), (1, 2, 1)]
-        assert asked == [([[0, 1], [1, 2]], 0.05, SETTINGS.min_effect)]
+        assert asked == [([[0, 1], [1, 2]], [[1, 0]], 0.05, SETTINGS.min_effect)]
         assert result.driven
         monkeypatch.setattr(edges, "explained_by_a_factor", lambda *_: None)
         assert not found(make_evidence()).driven

@@ -142,7 +142,7 @@ def test_the_lag_is_the_edges():
     assert likely(x, later, lag=3)[0, 1] > 0.95
 
 
-def factor_of(x, chosen, max_lag=2):
+def factor_of(x, chosen, max_lag=2, within=None):
     """Ask whether a hidden driver of all series explains some edges."""
     n_series = x.shape[1]
     scores = (x - x.mean(axis=0)) / x.std(axis=0)
@@ -155,7 +155,8 @@ def factor_of(x, chosen, max_lag=2):
     ]
     allowed = np.ones((n_series, n_series, max_lag), dtype=bool)
     present = make_present(x, terms, max_lag=max_lag)
-    return explained_by_a_factor(evidence, present, allowed, edges, 0.05, 0.01)
+    links = np.zeros_like(edges) if within is None else within
+    return explained_by_a_factor(evidence, present, allowed, edges, links, 0.05, 0.01)
 
 
 def eight_driven(seed=0, n_slots=600):
@@ -192,6 +193,20 @@ def test_a_clean_system_has_no_such_driver():
             x[t] += 0.5 * x[t - 1]
             x[t, 1:] += 0.4 * x[t - 1, :-1]
         assert factor_of(x, [(i, i + 1) for i in range(7)]) is None
+
+
+def test_what_comes_through_links_within_the_slot_is_no_drivers_work():
+    links = np.zeros((5, 5), dtype=bool)
+    links[0, 1:] = True
+    blamed = []
+    for seed in range(5):
+        x = noise(5, 800, seed)
+        for t in range(1, len(x)):
+            x[t] += 0.6 * x[t - 1]
+            x[t, 1:] += 0.7 * x[t, 0]
+        assert factor_of(x, [(0, 1)], within=links) is None
+        blamed.append(factor_of(x, [(0, 1)]) is not None)
+    assert all(blamed)
 
 
 def test_three_series_have_no_factor():

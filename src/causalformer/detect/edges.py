@@ -228,7 +228,7 @@ def found_edges(
     main = main_lag(evidence, allowed)
     between = chosen & ~own
     by_factor = explained_by_a_factor(
-        evidence, present, allowed, between, alpha, settings.min_effect
+        evidence, present, allowed, between, linked, alpha, settings.min_effect
     )
     if by_factor is not None:
         chosen, between = chosen & ~by_factor, between & ~by_factor

@@ -40,6 +40,7 @@ from causalformer.detect.contemporaneous import (
     freed,
 )
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
+from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -159,6 +160,7 @@ def explained_by_a_factor(
     present: Present,
     allowed: BoolArray,
     chosen: BoolArray,
+    within: BoolArray,
     alpha: float,
     least: float,
 ) -> BoolArray | None:
@@ -172,8 +174,8 @@ def explained_by_a_factor(
         All series, and the past terms they hang on.
     allowed : array of bool ``[cause, effect, lag - 1]``
         Which lagged edges may be.
-    chosen : array of bool ``[cause, effect]``
-        The lagged edges.
+    chosen, within : array of bool ``[cause, effect]``
+        The lagged edges, and the links within a slot: what comes through those is no driver's work.
     alpha, least : float
         Beside the driver an edge needs this p-value, and must explain so much.
 
@@ -192,8 +194,7 @@ def explained_by_a_factor(
     causes = [causes_of(chosen, effect) for effect in range(n_series)]
     gain, beside = 0.0, []
     for effect in range(n_series):
-        some = samples.of(causes[effect], [effect])
-        usable = allowed[causes[effect], effect]
+        some, usable = beside_the_present(samples, allowed, causes[effect], within)
         beside.append(_beside_driver(some, driver, usable))
         gain += search_terms(some, usable, 0).criterion - beside[-1].criterion
     if gain < 2.0 * np.log(LEVEL / (1.0 - LEVEL)):

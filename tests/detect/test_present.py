@@ -7,7 +7,7 @@ import pytest
 
 from causalformer import CausalFormer, PriorKnowledge
 from causalformer.data.scaling import fit_normal_scores
-from causalformer.detect.present import explained_by_the_present
+from causalformer.detect.present import beside_the_present, explained_by_the_present
 from evidence_examples import make_evidence, samples_of
 
 ANY_LAG = np.ones((3, 3, 2), dtype=bool)
@@ -63,6 +63,30 @@ class TestExplained:
         x = chain(1500, later=later)
         x[np.random.default_rng(3).random(x.shape) < 0.1] = np.nan
         assert ((1, 2) in explained(x)) == expected
+
+    def test_only_samples_count_in_which_the_present_was_observed(self):
+        """A guess in its place would leave to the past what the present explains."""
+        kept = []
+        for seed in range(6):
+            x = chain(2000, seed, within=0.9)
+            x[np.random.default_rng(seed).random(x.shape) < 0.2] = np.nan
+            kept += set(THROUGH) - {(0, 1)} - set(explained(x))
+        assert len(kept) <= 2  # of twelve, at a level of 5 %
+
+    def test_the_present_stands_beside_the_past(self):
+        x = chain(200)
+        x[5, 1] = np.nan
+        samples = samples_of(x, 2)
+        links = np.zeros((3, 3), dtype=bool)
+        links[1, 2] = True
+        some, usable = beside_the_present(samples, ANY_LAG, [2, 0], links)
+        assert usable.tolist() == [[True, True], [True, True], [True, False]]
+        np.testing.assert_array_equal(some.past[:, 2, 0], samples.now[:, 1])
+        assert np.flatnonzero(some.observed[:, 0] == 0).tolist() == [3]  # slot 5
+        assert not some.hidden[:, 2].any()
+        alone, usable = beside_the_present(samples, ANY_LAG, [0, 1], links)
+        assert alone.past.shape == (198, 2, 2)
+        assert usable.shape == (2, 2)
 
 
 def edges(model, x):

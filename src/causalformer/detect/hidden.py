@@ -36,13 +36,14 @@ from causalformer.detect.calibrated import OF_PAIRS, Evidence, rates
 from causalformer.detect.contemporaneous import (
     LEAST_DRIVEN,
     LEVEL,
+    MOST_SAMPLES,
     Present,
     causes_of,
     factor_model,
     freed,
 )
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
-from causalformer.detect.present import given_the_present
+from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -189,11 +190,12 @@ def beside_a_driver(
     driver = _past_of_factor(present) if len(chosen) >= LEAST_DRIVEN else None
     if driver is None:
         return None
+    samples = evidence.samples.thinned(MOST_SAMPLES)
     effects = np.flatnonzero(~present.by_network).tolist()
     gain = 0.0
     for effect in effects:
         causes = causes_of(chosen, effect)
-        some, usable = given_the_present(evidence, allowed, causes, within[:, effect])
+        some, usable = beside_the_present(samples, allowed, causes, within)
         gain += search_terms(some, usable, 0).criterion
         gain -= _beside(some, driver, usable).criterion
     if gain < 2.0 * np.log(LEVEL / (1.0 - LEVEL)):
@@ -201,7 +203,7 @@ def beside_a_driver(
     pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
     for effect in effects:
         causes = causes_of(evidence.tested | chosen, effect)
-        some, usable = given_the_present(evidence, allowed, causes, within[:, effect])
+        some, usable = beside_the_present(samples, allowed, causes, within)
         search = _beside(some, driver, usable)
         others = [(place, cause) for place, cause in enumerate(causes) if cause != effect]
         t = search.t_by_lag()

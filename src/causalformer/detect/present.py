@@ -27,36 +27,42 @@ def explained_by_the_present(
     edge adds nothing.
     """
     explained = np.zeros_like(chosen)
-    for effect in np.flatnonzero(within.any(axis=0)).tolist():
+    samples = evidence.samples.thinned(MOST_SAMPLES)
+    for effect in np.flatnonzero(within.any(axis=0) & chosen.any(axis=0)).tolist():
         causes = causes_of(chosen, effect)
-        samples, usable = given_the_present(evidence, allowed, causes, within[:, effect])
-        search = search_terms(samples, usable, 0)
+        search = search_terms(*beside_the_present(samples, allowed, causes, within), 0)
         for place, cause in enumerate(causes):
             if cause != effect:
                 explained[cause, effect] = search.test(place).p_value > alpha
     return explained
 
 
-def given_the_present(
-    evidence: Evidence, allowed: BoolArray, causes: list[int], drivers: BoolArray
+def beside_the_present(
+    samples: Samples, allowed: BoolArray, causes: list[int], within: BoolArray
 ) -> tuple[Samples, BoolArray]:
-    """Give the samples of the first of some causes as the effect, the present of others among them.
+    """Put the present of what drives an effect within the slot beside the past of some causes.
 
-    The present of a driver, ``drivers[series]``, stands in the place of the first lag of one more
-    cause. The second array says which lags may be used, ``[cause, lag - 1]``.
+    The effect is the first cause. The present of a series stands in the place of the first lag of
+    one more cause. Only samples count in which it was observed: a guess in its place would leave to
+    the past what the present explains.
+
+    Returns
+    -------
+    Samples, array of bool ``[cause, lag - 1]``
+        The samples of the effect, and which lags of each cause there may be.
     """
-    effect, samples = causes[0], evidence.samples.thinned(MOST_SAMPLES)
+    effect = causes[0]
     some, usable = samples.of(causes, [effect]), allowed[causes, effect]
-    present = np.flatnonzero(drivers).tolist()
-    if not present:
+    drivers = np.flatnonzero(within[:, effect]).tolist()
+    if not drivers:
         return some, usable
-    now = some.past.new_zeros(len(some), len(present), some.max_lag)
-    now[..., 0] = samples.now[:, present]
-    only_first = np.tile(np.arange(some.max_lag) == 0, (len(present), 1))
-    hidden = some.hidden
+    now = some.past.new_zeros(len(some), len(drivers), some.max_lag)
+    now[..., 0] = samples.now[:, drivers]
+    only_first = np.tile(np.arange(some.max_lag) == 0, (len(drivers), 1))
+    observed, hidden = some.observed, some.hidden
     if hidden is not None:
-        unseen = hidden.new_zeros(len(some), len(present), some.max_lag)
-        unseen[..., 0] = samples.observed[:, present] == 0
-        hidden = torch.cat([hidden, unseen], dim=1)
-    some = replace(some, past=torch.cat([some.past, now], dim=1), hidden=hidden)
-    return some, np.vstack([usable, only_first])
+        observed = observed * samples.observed[:, drivers].amin(dim=1, keepdim=True)
+        hidden = torch.cat([hidden, torch.zeros_like(now, dtype=torch.bool)], dim=1)
+    past = torch.cat([some.past, now], dim=1)
+    beside = replace(some, past=past, observed=observed, hidden=hidden)
+    return beside, np.vstack([usable, only_first])

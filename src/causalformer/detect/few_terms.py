@@ -641,19 +641,16 @@ class Search:
         of_terms = turned[:, chosen]
         of_effect = direction.T @ self._shared[::_N_FORMS]
         gram, shared = self._gram(chosen, crowd=False), self._shared[chosen]
-
-        def doubt(size: float) -> float:
-            known = size / (1.0 + size * power)
-            inner = gram - (of_terms.T * known) @ of_terms
-            outer = shared - of_terms.T @ (known * of_effect)
-            left = float(1.0 - known @ of_effect**2 - outer @ np.linalg.solve(inner, outer))
-            spread = float(np.log1p(size * power).sum()) + np.linalg.slogdet(inner)[1]
-            return float(freedom * np.log(max(left, _TINY)) + spread)
-
-        sizes = _CROWDS * self._n / len(direction)
-        doubts = [doubt(size) for size in sizes]
-        best = int(np.argmin(doubts))
-        return float(sizes[best]) if doubts[best] + np.log(self._n) < doubt(0.0) else 0.0
+        sizes = np.append(_CROWDS * self._n / len(direction), 0.0)
+        known = sizes[:, None] / (1.0 + sizes[:, None] * power)
+        inner = gram - (of_terms.T * known[:, None]) @ of_terms
+        outer = shared - (known * of_effect) @ of_terms
+        explained = (outer * np.linalg.solve(inner, outer[..., None])[..., 0]).sum(axis=1)
+        left = np.maximum(1.0 - known @ of_effect**2 - explained, _TINY)
+        spread = np.log1p(sizes[:, None] * power).sum(axis=1) + np.linalg.slogdet(inner)[1]
+        doubt = freedom * np.log(left) + spread
+        best = int(doubt[:-1].argmin())
+        return float(sizes[best]) if doubt[best] + np.log(self._n) < doubt[-1] else 0.0
 
     def test(self, cause: int) -> TestOfCause:
         """Test what a cause adds to the terms of other series."""
@@ -670,7 +667,7 @@ class Search:
         alone = self._added(cause, left, self._beside_chosen(left))
         return alone._replace(p_value=max(alone.p_value, found.p_value**2))
 
-    @property
+    @cached_property
     def hangs_on(self) -> BoolArray:
         """Which causes have a chosen term."""
         n_causes = len(self._cause) // (self._max_lag * _N_FORMS)
@@ -684,7 +681,10 @@ class Search:
         if not len(terms) or freedom < 1:
             return TestOfCause()
         share = rest[terms]
-        p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
+        if beside is self._beside:
+            p_value = float(self._at_first_sight[cause])
+        else:
+            p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
         if p_value < _SOME_EVIDENCE:
             raised = self._unequal(terms, others, beside)
             for form in np.unique(terms % _N_FORMS):
@@ -694,6 +694,44 @@ class Search:
         best = terms[share.argmax()]
         strength = abs(float(beside.shared[best])) / float(beside.variance[best])
         return TestOfCause(p_value, float(rest[best]), strength)
+
+    @cached_property
+    def _at_first_sight(self) -> FloatArray:
+        """The p-value of every cause beside the chosen terms, as if errors were of equal size.
+
+        That is `_combined` and `_p_value_at_once` for all causes together.
+        """
+        from scipy.special import fdtrc
+
+        shape = (-1, self._max_lag, _N_FORMS)
+        freedom = max(self._n - len(self._chosen) - 2, 1.0)
+        p_values = _p_value(_t(self._rest, freedom), freedom).reshape(shape)
+        counts = (self._tested & self._usable & (self._rest > 0)).reshape(shape)
+        weights = counts / (1.0 + np.arange(self._max_lag)[:, None])
+        weights[..., 0] *= _AT_ONE_LAG / np.maximum(weights[..., :1].sum(axis=1), _TINY)
+        bent = np.maximum(weights[..., 1:].sum(axis=(1, 2), keepdims=True), _TINY)
+        weights[..., 1:] *= _NOT_STRAIGHT / bent
+        at, straight = np.arange(0, len(self._rest), _N_FORMS).reshape(shape[:2]), counts[..., 0]
+        known = np.moveaxis(self._beside.known[:, at], 0, -1)  # cause, lag, direction
+        gram = self._terms.between[at[..., None], at[:, None]] - known @ np.swapaxes(known, 1, 2)
+        both, identity = straight[..., None] & straight[:, None], np.eye(self._max_lag)
+        gram = np.where(both, gram + _SAME * identity, identity)
+        alone = gram - (self._crowd.size[at][:, None] * gram) @ gram
+        shared = np.where(straight, self._beside.shared[at], 0.0)
+        by_itself, beside = (
+            (shared * np.linalg.solve(matrix, shared[..., None])[..., 0]).sum(axis=1)
+            for matrix in (np.where(both, alone, identity), gram)
+        )
+        n_terms = np.maximum(straight.sum(axis=1), 1)
+        rest = np.maximum(freedom + 1 - n_terms, 1.0)
+        left = np.maximum(self._beside.left - beside, _TINY)
+        at_once = fdtrc(n_terms, rest, np.maximum(by_itself, 0.0) / left * rest / n_terms)
+        over_lags = np.where(straight.any(axis=1), _OVER_LAGS, 1.0 * ~counts.any(axis=(1, 2)))
+        return cauchy_combination(
+            *p_values.reshape(len(at), -1).T,
+            np.maximum(at_once, SMALLEST),
+            weights=np.column_stack([weights.reshape(len(at), -1), over_lags]).T,
+        )
 
     def _combined(
         self,

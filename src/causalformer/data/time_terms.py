@@ -37,6 +37,7 @@ off only if a series without them returns to its level (test of Dickey and Fulle
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -70,6 +71,7 @@ _RETURNS = -2.86  # Dickey and Fuller's 5 % point, constant only
 _PER_TERM = 0.5  # by which each further term lowers it: -3.41 with a line, -3.8 with a curve
 _ROUNDING = 1e-9
 _SAME = 1e-6  # share of a term's square below which others say the same
+_CLEAR = 1e-3  # share of the largest size above which squares tell axes well enough
 
 
 @dataclass(frozen=True, order=True)
@@ -111,6 +113,9 @@ class Term:
         angle = 2 * np.pi * self.at * slot
         wave = np.column_stack([np.cos(angle), np.sin(angle)])
         return wave[:, :1] if self.at == 0.5 else wave  # the sine of every second slot is zero
+
+
+_TRENDS: Final = tuple(Term("trend", k) for k in range(_N_HALF_WAVES + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,12 +466,7 @@ class _Innovations:
         self.n_slots = len(x)
         n_lags = _n_lags(self.n_slots, order)
         x = np.ldexp(_within_reach(x), -_exponent(x))
-        seen = np.isfinite(x)
-        counts = seen.copy()
-        counts[:n_lags] = False
-        for lag in range(1, n_lags + 1):
-            counts[lag:] &= seen[:-lag]
-        self.rows = np.flatnonzero(counts)
+        self.rows = _with_past(x, order)
         self._x, self._now = x, x[self.rows]
         past = [x[self.rows - lag] for lag in range(1, n_lags + 1)]
         self._past = np.column_stack([np.ones(len(self.rows)), *past])
@@ -507,6 +507,12 @@ class _Innovations:
         freed = self._freed(term.columns(self.n_slots))
         weights = np.linalg.lstsq(freed, self._error, rcond=_SAME)[0]
         return float(self._gain(self._error @ (freed @ weights)))
+
+    def trend_gains(self) -> FloatArray:
+        """Give the gain of every trend."""
+        freed = self._freed(_trends(self.n_slots))
+        square = np.maximum((freed**2).sum(axis=0), np.finfo(float).tiny)
+        return self._gain((self._error @ freed) ** 2 / square)
 
     def robust_gain(self, term: Term) -> float:
         """Give the same, by White's statistic."""
@@ -565,18 +571,20 @@ class _Innovations:
         each other follow from the transform of the slots that count, at twice the frequency.
         """
         length = _PADDING * 2 ** int(np.ceil(np.log2(self.n_slots)))
-        wave = np.fft.rfft(self._in_place(), length, axis=0)
-        n_waves = len(wave)
-        twice = np.fft.fft(self._in_place()[:, -1], length)[2 * np.arange(n_waves) % length]
-        cosine, sine = wave[:, :-1].real, -wave[:, :-1].imag
+        error, *axes, every = np.fft.rfft(np.ascontiguousarray(self._in_place().T), length)
+        twice = np.concatenate([every[::2], every[-3::-2].conj()])
+        power, turned = np.zeros(len(every)), np.zeros(len(every), dtype=np.complex128)
+        for axis in axes:
+            power += axis.real**2 + axis.imag**2
+            turned += axis**2
         n_rows = len(self.rows)
-        with_cosine = (n_rows + twice.real) / 2 - (cosine[:, 1:] ** 2).sum(axis=1)
-        with_sine = (n_rows - twice.real) / 2 - (sine[:, 1:] ** 2).sum(axis=1)
-        mixed = -twice.imag / 2 - (cosine[:, 1:] * sine[:, 1:]).sum(axis=1)
+        with_cosine = (n_rows + twice.real - power - turned.real) / 2
+        with_sine = (n_rows - twice.real - power + turned.real) / 2
+        mixed = (turned.imag - twice.imag) / 2
         determinant = with_cosine * with_sine - mixed**2
-        a, b = cosine[:, 0], sine[:, 0]
+        a, b = error.real, -error.imag
         explained = with_sine * a**2 - 2 * mixed * a * b + with_cosine * b**2
-        frequency = np.arange(n_waves) / length
+        frequency = np.arange(len(every)) / length
         usable = determinant > _SAME * n_rows**2 / 4
         usable &= frequency >= _LEAST_PERIODS / self.n_slots
         gain = self._gain(explained / np.where(usable, determinant, 1.0))
@@ -589,6 +597,12 @@ class _Innovations:
         return placed
 
 
+@lru_cache(maxsize=1)
+def _trends(n_slots: int) -> FloatArray:
+    """Give the columns of all trends."""
+    return np.hstack([term.columns(n_slots) for term in _TRENDS])
+
+
 def _normed(columns: FloatArray) -> FloatArray:
     """Bring columns to length one."""
     length = np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
@@ -597,8 +611,21 @@ def _normed(columns: FloatArray) -> FloatArray:
 
 def _axes(columns: FloatArray, largest: float = 0.0) -> FloatArray:
     """Give orthonormal axes of columns, but for those that are zero beside the largest."""
+    square, turned = np.linalg.eigh(columns.T @ columns)
+    if (square > (_CLEAR * np.sqrt(square.max(initial=largest**2))) ** 2).all():
+        return np.asarray(columns @ (turned / np.sqrt(square)))
     axes, size, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(axes[:, size > _SAME * size.max(initial=largest)])
+
+
+def _with_past(x: FloatArray, order: float) -> NDArray[np.int64]:
+    """Give the slots that were observed with all of their past."""
+    seen, n_lags = np.isfinite(x), _n_lags(len(x), order)
+    counts = seen.copy()
+    counts[:n_lags] = False
+    for lag in range(1, n_lags + 1):
+        counts[lag:] &= seen[:-lag]
+    return np.flatnonzero(counts)
 
 
 def _n_lags(n_slots: int, order: float) -> int:
@@ -614,16 +641,17 @@ def _searched(
     """
     if not _is_known(x):
         return ()
-    near, far = _Innovations(x, _NEAR), _Innovations(x, _FAR)
-    if far.freedom < _LEAST_SLOTS // 2:
+    if len(_with_past(x, _FAR)) - _n_lags(len(x), _FAR) <= _LEAST_SLOTS // 2:
         return ()
-    trends = [Term("trend", k) for k in range(_N_HALF_WAVES + 1)]
+    near = _Innovations(x, _NEAR)
+    far = _Innovations(x, _FAR) if lines else near
     found = list(held)
     while len(found) + len(far.oscillations) < len(held) + _MOST_TERMS:
         near.hold(found)
         price = np.log(near.freedom) + np.log(n_searched)
         shifts = near.shift_gains()
-        options = [(near.gain(term), price + np.log(len(trends)), near, term) for term in trends]
+        trends = zip(near.trend_gains().tolist(), _TRENDS, strict=True)
+        options = [(gain, price + np.log(len(_TRENDS)), near, term) for gain, term in trends]
         at = int(shifts.argmax())
         options.append((shifts[at], price + np.log(len(x)), near, Term("shift", at)))
         if lines:

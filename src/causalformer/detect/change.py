@@ -35,6 +35,7 @@ _ROWS_PER_WEIGHT = 10
 MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
 _MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
 _REACH = 3.5  # standard deviations; values beyond do not count as farther out
+_NEARLY = 0.99  # what is clearly less need not be looked at closely
 _SAME = 1e-6  # share of a column's square below which others say the same
 
 
@@ -102,7 +103,7 @@ def find_changes(
     found: dict[tuple[int, int], list[Change]] = {}
     for samples in scales:
         past = samples.past.cpu().double().numpy().clip(-_REACH, _REACH)
-        waves = np.cos(np.pi * np.outer(clock[samples.slot], 1 + np.arange(_N_HALF_WAVES)))
+        waves = np.cos(np.pi * np.outer(clock[samples.slot], np.arange(2 * _N_HALF_WAVES + 1)))
         clearest: dict[tuple[int, int], Change] = {}
         for effect in range(drawn.shape[1]):
             of_effect = candidates[:, effect]
@@ -138,7 +139,7 @@ def _changes_of(
         past = np.where(hidden, 0.0, past)  # a value that is missing tells of no change
     past, waves, slot = past[rows], waves[rows], samples.slot[rows]
     base = np.column_stack([np.ones(len(past)), past[:, held], *_bent_forms(past[:, bent])])
-    if len(past) < _ROWS_PER_WEIGHT * (base.shape[1] + waves.shape[1]):
+    if len(past) < _ROWS_PER_WEIGHT * (base.shape[1] + _N_HALF_WAVES):
         return []
     axes, size, _ = np.linalg.svd(base, full_matrices=False)
     axes = axes[:, size > _SAME * size[0]]
@@ -147,8 +148,10 @@ def _changes_of(
     by_chance = _N_HALF_WAVES * error.var()
     least = _LEAST_SHARE * len(now) * now.var() + by_chance
     n_neighbours = int(np.ceil(4 * (len(past) / 100) ** (2 / 9)))
+    large = _explained(past[:, candidates], axes, error, waves) > _NEARLY * least
+    waves = waves[:, 1 : _N_HALF_WAVES + 1]
     found = []
-    for cause, lag in np.argwhere(candidates).tolist():
+    for cause, lag in np.argwhere(candidates)[large].tolist():
         x = past[:, cause, lag]
         straight = x - axes @ (axes.T @ x)
         square = float(straight @ straight)
@@ -168,6 +171,27 @@ def _changes_of(
         at = int(np.abs(np.cumsum(x * error - (x * error).mean())).argmax())
         found.append(Change(cause, effect, lag + 1, int(slot[min(at + 1, len(slot) - 1)]), p_value))
     return found
+
+
+def _explained(x: FloatArray, axes: FloatArray, error: FloatArray, waves: FloatArray) -> FloatArray:
+    """Give what the waves of every column explain of an error that is free from axes.
+
+    All follows from sums of products; the product of two waves is the sum of two others.
+    """
+    k = np.arange(_N_HALF_WAVES) + 1
+    square, beside = waves.T @ x**2, axes.T @ x
+    gram = (square[np.abs(k - k[:, None])] + square[k + k[:, None]]) / 2  # wave, wave, column
+    known = np.stack([(axes * wave[:, None]).T @ x for wave in waves.T[k]])  # wave, axis, column
+    total = (waves[:, k] * error[:, None]).T @ x
+    rest = square[0] - (beside**2).sum(axis=0)
+    by_itself = rest > _SAME * square[0]
+    straight = np.where(by_itself, 1.0 / np.sqrt(np.where(by_itself, rest, 1.0)), 0.0)
+    along = (square[k] - (known * beside).sum(axis=1)) * straight
+    total = (total - along * straight * (error @ x)).T
+    gram = np.moveaxis(gram - along * along[:, None], -1, 0)
+    gram = gram - np.einsum("kac,lac->ckl", known, known)
+    weights = np.linalg.pinv(gram, hermitian=True) @ total[..., None]
+    return np.asarray((total * weights[..., 0]).sum(axis=1))
 
 
 def _bent_forms(past: FloatArray) -> list[FloatArray]:

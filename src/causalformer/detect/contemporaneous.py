@@ -193,17 +193,17 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
     factor = np.zeros(n_series, dtype=bool)
     for part in _components(candidate):
-        order, driven = _best_order(equations, part)
-        factor[list(driven)] = True
+        order = _best_order(equations, part)
+        factor[list(order.driven)] = True
         edges = [
             (x, y)
             for y in part
             for x in equations.given(y, order.before(y)).parents
-            if not {x, y} & set(driven)
+            if not {x, y} & set(order.driven)
         ]
         if not edges:
             continue
-        without_past, _ = _best_order(all_of_the_past, part)
+        without_past = _best_order(all_of_the_past, part)
         for x, y in edges:
             present_says = without_past.worse_reversed(x, y)
             past_says = order.worse_reversed(x, y) - present_says
@@ -465,6 +465,7 @@ class _Equations:
     ) -> None:
         self._designs, self._candidate, self._eliminate = designs, candidate, eliminate_past
         self._known: dict[tuple[int, tuple[int, ...]], Equation] = {}
+        self._costs: dict[tuple[int, ...], list[list[float]]] = {}
 
     def given(self, effect: int, before: Iterable[int]) -> Equation:
         """Fit the equation of a series, with the present of those before it on offer."""
@@ -477,6 +478,16 @@ class _Equations:
     def n_equations(self, part: list[int]) -> int:
         """Say how many equations all orders of some series take."""
         return int((2 ** self._candidate[np.ix_(part, part)].sum(axis=0)).sum())
+
+    def costs(self, part: tuple[int, ...]) -> list[list[float]]:
+        """Give what every one of some series costs after each subset of them, as bits."""
+        if part not in self._costs:
+            subsets = [
+                [k for place, k in enumerate(part) if subset >> place & 1]
+                for subset in range(2 ** len(part))
+            ]
+            self._costs[part] = [[self.given(i, some).cost for some in subsets] for i in part]
+        return self._costs[part]
 
     def price(self, effect: int) -> float:
         """Give what a term of an equation costs."""
@@ -560,33 +571,31 @@ class _Order:
 
     def worse_reversed(self, x: int, y: int) -> float:
         """By how much the best order with y before x costs more than the best with x before y."""
-        if self._exact:
-            part = sorted(self.series)
-            orders = (_exact_order(self._equations, part, pair) for pair in ((x, y), (y, x)))
-            forth, back = (_Order(self._equations, order, exact=True).cost for order in orders)
-            return back - forth
         a, b = sorted((self.series.index(x), self.series.index(y)))
         first, last, between = self.series[a], self.series[b], self.series[a + 1 : b]
-        ways = ((last, first, *between), (*between, last, first))
-        orders = ((*self.series[:a], *way, *self.series[b + 1 :]) for way in ways)
-        turned = min(_Order(self._equations, order, exact=False).cost for order in orders)
+        if self._exact:
+            orders = [_exact_order(self._equations, sorted(self.series), (last, first))]
+        else:
+            ways = ((last, first, *between), (*between, last, first))
+            orders = [(*self.series[:a], *way, *self.series[b + 1 :]) for way in ways]
+        turned = min(_Order(self._equations, order, exact=self._exact).cost for order in orders)
         return (turned - self.cost) * (1.0 if first == x else -1.0)
 
+    @cached_property
+    def driven(self) -> tuple[int, ...]:
+        """The series that hidden factors drive, rather than links among them; maybe none."""
+        return _driven_together(self._equations, self)
 
-def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[int, ...]]:
-    """Find the order of linked series whose equations cost least, and who is driven together.
+
+def _best_order(equations: _Equations, part: list[int]) -> _Order:
+    """Find the order of linked series whose equations cost least.
 
     If hidden factors cost less than an order that is quickly found, a longer search is idle.
     """
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
-        order = _Order(equations, _exact_order(equations, part), exact=True)
-        return order, _driven_together(equations, order)
+        return _Order(equations, _exact_order(equations, part), exact=True)
     order = _greedy_order(equations, part)
-    driven = _driven_together(equations, order)
-    if driven:
-        return order, driven
-    order = _climbed(equations, order)
-    return order, _driven_together(equations, order)
+    return order if order.driven else _climbed(equations, order)
 
 
 def _exact_order(
@@ -597,16 +606,18 @@ def _exact_order(
     The best order of every subset follows from those of the subsets with one series less.
     """
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    costs = equations.costs(tuple(part))
+    bits = [1 << place for place in range(len(part))]
+    before = [0] * len(part)  # who must come before a series
+    if first is not None:
+        before[part.index(first[1])] = bits[part.index(first[0])]
     for subset in range(1, 2 ** len(part)):
         ways = []
-        for place, last in enumerate(part):
-            without = subset & ~(1 << place)
-            if without == subset or without not in best:
-                continue
-            cost, order = best[without]
-            if first is not None and last == first[1] and first[0] not in order:
-                continue
-            ways.append((cost + equations.given(last, order).cost, (*order, last)))
+        for place, bit in enumerate(bits):
+            without = subset ^ bit
+            if without < subset and without in best and before[place] & without == before[place]:
+                cost, order = best[without]
+                ways.append((cost + costs[place][without], (*order, part[place])))
         if ways:
             best[subset] = min(ways)
     return best[2 ** len(part) - 1][1]
@@ -654,16 +665,16 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
 
 
 def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
-    """Name the series that hidden factors drive, rather than links among them; maybe none.
+    """Name the series that hidden factors drive: see `_Order.driven`.
 
     Beginning with all of them, a series is left out as long as that lowers the cost. Factors must
     also be better than nothing: where the size of noise changes together, links can be worse.
     """
     group = order.series
-    cost = _cost_of_factors(equations, order, group)
+    (cost,) = _costs_of_factors(equations, order, [group])
     while len(group) > LEAST_DRIVEN:
         fewer = [tuple(i for i in group if i != out) for out in group]
-        costs = [_cost_of_factors(equations, order, some) for some in fewer]
+        costs = _costs_of_factors(equations, order, fewer)
         if min(costs) >= cost:
             break
         cost = min(costs)
@@ -671,7 +682,7 @@ def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
     clearly = 2.0 * np.log(LEVEL / (1.0 - LEVEL))
     if cost >= order.cost - clearly:
         return ()
-    cautious = _cost_of_factors(equations, order, group, cautious=True)
+    (cautious,) = _costs_of_factors(equations, order, [group], cautious=True)
     return group if cautious < _cost_without_links(equations, order, group) - clearly else ()
 
 
@@ -683,36 +694,53 @@ def _cost_without_links(equations: _Equations, order: _Order, group: tuple[int, 
     )
 
 
-def _cost_of_factors(
-    equations: _Equations, order: _Order, group: tuple[int, ...], *, cautious: bool = False
-) -> float:
-    """Give the cost of an order if hidden factors stand in the place of links among a group.
+def _costs_of_factors(
+    equations: _Equations,
+    order: _Order,
+    groups: Sequence[tuple[int, ...]],
+    *,
+    cautious: bool = False,
+) -> list[float]:
+    """Give the cost of an order if hidden factors stand in the place of links among each group.
 
     The loadings of all series cost what parameters do that were not chosen among others, log n;
     those of a group that was chosen cost as much as terms. The factors of few series can look like
     any graph: there must be fewer loadings than pairs. As in an equation with links, the errors
     whose non-Gaussianity counts are those that the factors leave. Correlations by chance are larger
     where the size of noise changes together (White 1980); if `cautious`, they count less, and
-    non-Gaussian errors do not.
+    non-Gaussian errors do not. All groups have the same size.
     """
-    within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
-    rows = _common_rows(within)
-    correlation = _correlation(within, rows)
-    if correlation is None:
-        return np.inf
-    size, costs = len(group), list[float]()
-    unequal = _unequal(within, rows) if cautious else 1.0
-    whole = size == len(order.series)
-    price = np.log(len(rows)) if whole else np.mean([equations.price(i) for i in group])
+    each, size = [_errors_within(equations, order, group) for group in groups], len(groups[0])
+    enough = [place for place, errors in enumerate(each) if len(errors) >= 2 * size]
+    least = np.full(len(groups), np.inf)
+    correlation = np.array([np.corrcoef(each[place].T) for place in enough])
     for n_factors in range(1, _MOST_FACTORS + 1):
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
-        if n_loadings < size * (size - 1) // 2:
-            fit = factor_fit(correlation, n_factors)
-            cost = float(len(rows) * fit / unequal + n_loadings * price)
+        if not enough or n_loadings >= size * (size - 1) // 2:
+            continue
+        loadings, weights = factor_model(correlation, n_factors)
+        for place, matrix, loading, weight in zip(
+            enough, correlation, loadings, weights, strict=True
+        ):
+            errors, group = each[place], groups[place]
+            price = [np.log(len(errors))]
+            if size < len(order.series):
+                price = [equations.price(i) for i in group]
+            fit = len(errors) * _misfit(matrix, loading) / (_unequal(errors) if cautious else 1.0)
+            cost = float(fit + n_loadings * np.mean(price))
             if not cautious:
-                cost -= 2.0 * len(rows) * _unique_negentropy(within, rows, n_factors)
-            costs.append(cost)
-    return _cost_without_links(equations, order, group) + min(costs, default=np.inf)
+                cost -= 2.0 * len(errors) * _unique_negentropy(errors, loading, weight)
+            least[place] = min(least[place], cost)
+    return [
+        cost + _cost_without_links(equations, order, group)
+        for cost, group in zip(least.tolist(), groups, strict=True)
+    ]
+
+
+def _errors_within(equations: _Equations, order: _Order, group: tuple[int, ...]) -> FloatArray:
+    """Give the errors of a group without links among it, in the rows that all have."""
+    within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
+    return _errors(within, _common_rows(within))
 
 
 def _common_rows(equations: list[Equation]) -> IntArray:
@@ -726,7 +754,8 @@ def _common_rows(equations: list[Equation]) -> IntArray:
 def _errors(equations: list[Equation], rows: IntArray) -> FloatArray:
     """Give the errors in some rows, ``[row, series]``, of mean square one."""
     errors = np.stack([e.errors[np.searchsorted(e.rows, rows)] for e in equations], axis=1)
-    return np.asarray(errors / np.sqrt(np.maximum((errors**2).mean(axis=0), _TINY)))
+    square = (errors**2).sum(axis=0) / max(len(rows), 1)
+    return np.asarray(errors / np.sqrt(np.maximum(square, _TINY)))
 
 
 def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None:
@@ -736,19 +765,17 @@ def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None
     return np.asarray(np.corrcoef(_errors(equations, rows).T))
 
 
-def _unique_negentropy(equations: list[Equation], rows: IntArray, n_factors: int) -> float:
+def _unique_negentropy(errors: FloatArray, loading: FloatArray, weight: FloatArray) -> float:
     """Say by how much factors raise the negentropy of errors, in the sum of all series."""
-    errors = _errors(equations, rows)
-    loading, weight = factor_model(np.asarray(np.corrcoef(errors.T)), n_factors)
     left = errors - errors @ weight.T @ loading.T
     return sum(map(negentropy, left.T)) - sum(map(negentropy, errors.T))
 
 
-def _unequal(equations: list[Equation], rows: IntArray) -> float:
+def _unequal(errors: FloatArray) -> float:
     """Say by how much unequal errors raise the variance of correlations, in the mean of pairs."""
-    square = _errors(equations, rows) ** 2
-    pairs = np.triu_indices(len(equations), 1)
-    return max(float((square.T @ square)[pairs].mean()) / len(rows), 1.0)
+    square = errors**2
+    pairs = np.triu_indices(errors.shape[1], 1)
+    return max(float((square.T @ square)[pairs].mean()) / len(errors), 1.0)
 
 
 def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
@@ -764,7 +791,11 @@ def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
     >>> bool(np.isclose(factor_fit(matrix), np.log(np.linalg.det(matrix))))
     True
     """
-    loading, _ = factor_model(correlation, n_factors)
+    return _misfit(correlation, factor_model(correlation, n_factors)[0])
+
+
+def _misfit(correlation: FloatArray, loading: FloatArray) -> float:
+    """Give the same for loadings that are known."""
     unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
     sigma = loading @ loading.T + np.diag(unique)
     _, log_size = np.linalg.slogdet(sigma)
@@ -774,19 +805,26 @@ def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
 def factor_model(correlation: FloatArray, n_factors: int = 1) -> tuple[FloatArray, FloatArray]:
     """Give the loadings ``[series, factor]`` and the weights of the scores ``[factor, series]``.
 
-    By the EM algorithm (Rubin and Thayer 1982); the scores are Thomson's.
+    By the EM algorithm (Rubin and Thayer 1982); the scores are Thomson's. Several matrices,
+    ``[..., series, series]``, take little longer than one.
     """
     size, axes = np.linalg.eigh(correlation)
-    loading = axes[:, -n_factors:] * np.sqrt(np.maximum(size[-n_factors:] - 1.0, 0.01))
-    identity = np.eye(n_factors)
+    above = np.sqrt(np.maximum(size[..., -n_factors:] - 1.0, 0.01))
+    loading = axes[..., -n_factors:] * above[..., None, :]
+    weight, identity = np.zeros_like(np.swapaxes(loading, -1, -2)), np.eye(n_factors)
+    moves = np.ones(correlation.shape[:-2], dtype=bool)
     for _ in range(_EM_ROUNDS):
-        unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
-        scaled = loading / unique[:, None]
-        weight = np.linalg.solve(identity + loading.T @ scaled, scaled.T)  # of scores
-        shared = correlation @ weight.T
-        moment = identity - weight @ loading + weight @ shared
-        before, loading = loading, np.linalg.solve(moment, shared.T).T
-        if np.abs(loading - before).max() < _CONVERGED:
+        before, matrix = loading[moves], correlation[moves]
+        unique = np.maximum(1.0 - (before**2).sum(axis=-1), _LEAST_UNIQUE)
+        scaled = before / unique[..., None]
+        turned = np.swapaxes(before, -1, -2) @ scaled
+        scores = np.linalg.solve(identity + turned, np.swapaxes(scaled, -1, -2))
+        shared = matrix @ np.swapaxes(scores, -1, -2)
+        moment = identity - scores @ before + scores @ shared
+        after = np.swapaxes(np.linalg.solve(moment, np.swapaxes(shared, -1, -2)), -1, -2)
+        loading[moves], weight[moves] = after, scores
+        moves[moves] = np.abs(after - before).max(axis=(-1, -2)) >= _CONVERGED
+        if not moves.any():
             break
     return loading, weight
 

@@ -43,8 +43,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -213,17 +212,23 @@ def _searches(
     sources: Int[Tensor, "effect cause"] | None,
 ) -> Iterator["Search"]:
     """Search the terms of every effect."""
-    n_effects = allowed.shape[1]
+    n_effects, max_lag = allowed.shape[1:]
     itself = own.argmax(axis=0).tolist()
-    if samples.complete and (sources is None or _worth_sharing(samples, *sources.shape)):
-        whole = _terms(samples, _shared_rows(samples))
+    every = [list(range(samples.n_series))] * n_effects
+    causes = every if sources is None else sources.tolist()
+    shared = sources is None or _worth_sharing(samples, *sources.shape)
+    if samples.complete and shared:
+        whole = Products(samples, _shared_rows(samples)).terms()
         for i in range(n_effects):
-            terms = whole if sources is None else whole.of(sources[i].tolist(), samples.max_lag)
+            terms = whole if sources is None else whole.of(causes[i], max_lag)
             yield Search(terms, i, allowed[:, i], itself[i])
-        return
-    for i in range(n_effects):
-        causes = range(samples.n_series) if sources is None else sources[i].tolist()
-        yield search_terms(samples.of(causes, [i]), allowed[:, i], itself[i])
+    elif shared and len(samples) <= _shared_rows(samples):
+        products = Products(samples)
+        for i in range(n_effects):
+            yield _search_with_gaps(products, causes[i], i, allowed[:, i], itself[i])
+    else:
+        for i in range(n_effects):
+            yield search_terms(samples.of(causes[i], [i]), allowed[:, i], itself[i])
 
 
 def _worth_sharing(samples: Samples, n_effects: int, n_causes: int) -> bool:
@@ -253,44 +258,54 @@ def n_shared_products(n_series: int, max_lag: int) -> int:
 
 
 def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
-    """Search the terms of the only effect.
+    """Search the terms of the only effect."""
+    products = Products(samples)
+    if samples.complete:
+        return Search(products.terms(), 0, allowed, own)
+    return _search_with_gaps(products, list(range(samples.n_series)), 0, allowed, own)
 
-    If past values are missing, samples that lack one of those that matter go wrong more than
-    others. They are weighed accordingly, and the search is done again.
+
+def _search_with_gaps(
+    products: "Products", causes: list[int], effect: int, allowed: BoolArray, own: int
+) -> "Search":
+    """Search the terms of an effect if values are missing.
+
+    Samples that lack a past value that matters go wrong more than others. They are weighed
+    accordingly, and the search is done again.
     """
-    n_counted = int((samples.observed > 0).sum())
-    caution = 1.0 if samples.complete else _CAUTION_WITH_GAPS
-    search = Search(_terms(samples), 0, allowed, own, caution)
-    for _ in range(0 if samples.complete or n_counted < _LEAST_SAMPLES else _WEIGHINGS):
-        samples = replace(samples, observed=_weighed(samples, search))
-        search = Search(_terms(samples), 0, allowed, own, caution)
-    if not samples.complete:
-        some = samples.thinned(_MOST_ROWS)
-        search.judge(_columns(some), some.observed[:, 0].cpu().numpy() > 0)
+    samples = products.samples
+    weight = samples.observed[:, effect].cpu().double().numpy()
+    observed = weight > 0
+    rows = products.rows if products.every == 1 else _columns(samples)
+    search = Search(products.weighed(causes, effect, weight), 0, allowed, own, _CAUTION_WITH_GAPS)
+    for _ in range(_WEIGHINGS if observed.sum() >= _LEAST_SAMPLES else 0):
+        assert samples.hidden is not None
+        hidden = samples.hidden[:, causes].flatten(1).cpu().numpy()
+        lacking = hidden[observed][:, search.values]
+        weight[observed] = _weights(search.errors(rows)[observed] ** 2, lacking)
+        terms = products.weighed(causes, effect, weight)
+        search = Search(terms, 0, allowed, own, _CAUTION_WITH_GAPS)
+    search.judge(products.rows, observed[:: products.every])
     return search
 
 
-def _weighed(samples: Samples, search: "Search") -> Float[Tensor, "sample one"]:
-    """Weigh every observed sample by one over the variance that its gaps let expect.
+def _weights(square: FloatArray, lacking: Bool[np.ndarray, "sample value"]) -> FloatArray:
+    """Weigh every sample by one over the variance that its gaps let expect.
 
-    That is the variance without gaps, and more for every chosen value that is missing.
+    That is the variance without gaps, and more for every chosen value that is missing; `square`
+    are the squared errors.
     """
     from scipy.optimize import nnls
 
-    observed = samples.observed[:, 0].cpu().numpy() > 0
-    square = search.errors(_columns(samples)[observed]) ** 2
-    assert samples.hidden is not None
-    lacking = samples.hidden.flatten(1).cpu().numpy()[observed][:, search.values]
     gaps = np.column_stack([np.ones(len(lacking)), lacking])
-    variance, weight = np.ones(len(square)), np.zeros(len(observed), dtype=np.float32)
+    variance = np.ones(len(square))
     chance = _SPREADS * square.std() / np.sqrt(np.maximum(lacking.sum(axis=0), 1.0))
     for _ in range(_WEIGHINGS):
         costs, _ = nnls(gaps / variance[:, None], square / variance)
         costs[1:] = np.maximum(costs[1:] - chance, 0.0)
         least = max(costs[0], _LEAST_VARIANCE * square.mean(), _TINY)
         variance = np.maximum(gaps @ costs, least)
-    weight[observed] = least / variance
-    return torch.from_numpy(weight)[:, None].to(samples.observed)
+    return np.asarray(least / variance)
 
 
 class _Crowd(NamedTuple):
@@ -315,6 +330,8 @@ class Terms:
         Of the effects.
     rows : array ``[sample, column]``
         ``1, term, ..., term, effect, ...``, of some samples only if there are many.
+    weight : array ``[sample]`` or None
+        How much each of the rows counts; None if all count the same.
     columns, mean, scale : array ``[term or effect]``
         Where terms and effects are among the columns, and what standardises them.
     n_samples : int
@@ -327,6 +344,7 @@ class Terms:
     shared: FloatArray
     variance: FloatArray
     rows: FloatArray
+    weight: FloatArray | None
     columns: IntArray
     mean: FloatArray
     scale: FloatArray
@@ -356,64 +374,112 @@ class Terms:
         direction = direction[:, counts]
         return _Crowd(power[counts], direction, direction.T @ self.between[::_N_FORMS])
 
-    def turned(self, rows: FloatArray) -> FloatArray:
+    def turned(self, rows: FloatArray | None = None) -> FloatArray:
         """Turn the straight terms in rows to the uncorrelated directions."""
-        return self._turned if rows is self.rows else self._turn(rows)
+        return self._turned if rows is None else self._turn(rows)
 
     @cached_property
     def _turned(self) -> FloatArray:
-        return self._turn(self.rows)
+        return self._turn(None)
 
-    def _turn(self, rows: FloatArray) -> FloatArray:
-        straight = self.taken(rows, np.arange(0, len(self.between), _N_FORMS))
+    def _turn(self, rows: FloatArray | None) -> FloatArray:
+        straight = self.taken(np.arange(0, len(self.between), _N_FORMS), rows)
         return np.asarray(straight @ self.crowd.direction)
 
-    def taken(self, rows: FloatArray, at: IntArray) -> FloatArray:
-        """Take terms or effects out of rows, standardised."""
-        return np.asarray(
-            (rows[:, self.columns[at]] - rows[:, :1] * self.mean[at]) * self.scale[at]
+    def taken(self, at: IntArray, rows: FloatArray | None = None) -> FloatArray:
+        """Take terms or effects, standardised, out of rows; out of its own, each with its weight.
+
+        Rows that do not count are left out then.
+        """
+        some = self.rows if rows is None else rows
+        taken = (some[:, self.columns[at]] - self.mean[at]) * self.scale[at]
+        if rows is None and self.weight is not None:
+            counts = self.weight > 0
+            return np.asarray(taken[counts] * np.sqrt(self.weight[counts])[:, None])
+        return np.asarray(taken)
+
+
+class Products:
+    """Sums of the products of all terms and effects, ``1, term, ..., term, effect, ...``."""
+
+    def __init__(self, samples: Samples, most_rows: int = _MOST_ROWS) -> None:
+        self.samples, self.every = samples, -(-len(samples) // most_rows)
+        n_effects = samples.now.shape[1]
+        self._n_terms = samples.past[0].numel() * _N_FORMS
+        n_columns = 1 + self._n_terms + n_effects
+        self._sums = np.zeros((n_columns, n_columns))
+        for some in scratch.parts(len(samples), self._n_terms):
+            columns = _columns(samples, some)
+            self._sums += columns.T @ columns
+        at_once = len(columns) == len(samples) <= most_rows
+        self.rows = columns if at_once else _columns(samples.thinned(most_rows))
+
+    def terms(self) -> Terms:
+        """Standardise the terms of all causes; no value is missing. The sums are used up."""
+        columns = np.arange(1, len(self._sums))
+        return self._standardised(self._sums, columns, self._n_terms, len(self.samples), None)
+
+    def weighed(self, causes: list[int], effect: int, weight: FloatArray) -> Terms:
+        """Standardise the terms of some causes beside one effect; samples weigh at most one.
+
+        Where most weigh one, what is too much is taken off the sums.
+        """
+        per_cause = self.samples.max_lag * _N_FORMS
+        terms = (1 + np.array(causes)[:, None] * per_cause + np.arange(per_cause)).ravel()
+        columns = np.concatenate([terms, [1 + self._n_terms + effect]])
+        at = np.append(0, columns)
+        lighter = np.flatnonzero(weight < 1)
+        few = 2 * len(lighter) <= len(weight)
+        products = self._sums[np.ix_(at, at)] if few else np.zeros((len(at), len(at)))
+        which = lighter if few else np.flatnonzero(weight > 0)
+        for part in scratch.parts(len(which), len(at)):
+            some = which[part]
+            rows = self.rows[np.ix_(some, at)] if self.every == 1 else self._columns(some, at)
+            if few:
+                products -= (rows * (1.0 - weight[some])[:, None]).T @ rows
+            else:
+                products += (rows * weight[some][:, None]).T @ rows
+        n_counted = int((weight > 0).sum())
+        return self._standardised(products, columns, len(terms), n_counted, weight[:: self.every])
+
+    def _columns(self, some: IntArray, at: IntArray) -> FloatArray:
+        return _columns(self.samples, some)[:, at]
+
+    def _standardised(
+        self,
+        products: FloatArray,
+        columns: IntArray,
+        n_terms: int,
+        n_samples: int,
+        weight: FloatArray | None,
+    ) -> Terms:
+        total = max(float(products[0, 0]), _TINY)
+        mean = products[0, 1:] / total
+        covariance = products[1:, 1:]
+        covariance /= total
+        covariance -= np.outer(mean, mean)
+        variance = np.diag(covariance).copy()
+        varies = variance > _SAME**2 * np.maximum(mean**2, _SAME)
+        scale = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
+        covariance *= scale
+        covariance *= scale[:, None]
+        return Terms(
+            between=covariance[:n_terms, :n_terms],
+            shared=covariance[:n_terms, n_terms:],
+            variance=np.maximum(variance[n_terms:], 0.0),
+            rows=self.rows,
+            weight=weight,
+            columns=columns,
+            mean=mean,
+            scale=scale,
+            n_samples=n_samples,
+            every=self.every,
         )
 
 
-def _terms(samples: Samples, most_rows: int = _MOST_ROWS) -> Terms:
-    """Sum the products of all terms and effects, and standardise them."""
-    n_effects, n_terms = samples.now.shape[1], samples.past[0].numel() * _N_FORMS
-    products = np.zeros((1 + n_terms + n_effects, 1 + n_terms + n_effects))
-    for some in scratch.parts(len(samples), n_terms):
-        columns = _columns(samples, some)
-        if samples.complete:
-            products += columns.T @ columns
-        else:  # then there is one effect
-            products += (columns * samples.observed[some].cpu().double().numpy()).T @ columns
-    at_once = len(columns) == len(samples) <= most_rows
-    rows = columns if at_once else _columns(samples.thinned(most_rows))
-    if not samples.complete:
-        weight = samples.thinned(most_rows).observed.cpu().double().numpy()
-        rows = rows[weight[:, 0] > 0] * np.sqrt(weight[weight > 0])[:, None]
-    total = max(float(products[0, 0]), _TINY)
-    mean = products[0, 1:] / total
-    covariance = products[1:, 1:]
-    covariance /= total
-    covariance -= np.outer(mean, mean)
-    variance = np.diag(covariance).copy()
-    varies = variance > _SAME**2 * np.maximum(mean**2, _SAME)
-    scale = np.where(varies, 1.0 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-    covariance *= scale
-    covariance *= scale[:, None]
-    return Terms(
-        between=covariance[:n_terms, :n_terms],
-        shared=covariance[:n_terms, n_terms:],
-        variance=np.maximum(variance[n_terms:], 0.0),
-        rows=rows,
-        columns=np.arange(1, len(products)),
-        mean=mean,
-        scale=scale,
-        n_samples=int((samples.observed[:, 0] > 0).sum()),
-        every=-(-len(samples) // most_rows),
-    )
-
-
-def _columns(samples: Samples, some: slice = slice(None)) -> Float[np.ndarray, "sample column"]:
+def _columns(
+    samples: Samples, some: slice | IntArray = slice(None)
+) -> Float[np.ndarray, "sample column"]:
     """Give ``1, term, ..., term, effect, ...`` of some samples."""
     past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
     terms = basis_terms(past).reshape(len(past), past[0].size * _N_FORMS)
@@ -575,19 +641,16 @@ class Search:
         of_terms = turned[:, chosen]
         of_effect = direction.T @ self._shared[::_N_FORMS]
         gram, shared = self._gram(chosen, crowd=False), self._shared[chosen]
-
-        def doubt(size: float) -> float:
-            known = size / (1.0 + size * power)
-            inner = gram - (of_terms.T * known) @ of_terms
-            outer = shared - of_terms.T @ (known * of_effect)
-            left = float(1.0 - known @ of_effect**2 - outer @ np.linalg.solve(inner, outer))
-            spread = float(np.log1p(size * power).sum()) + np.linalg.slogdet(inner)[1]
-            return float(freedom * np.log(max(left, _TINY)) + spread)
-
-        sizes = _CROWDS * self._n / len(direction)
-        doubts = [doubt(size) for size in sizes]
-        best = int(np.argmin(doubts))
-        return float(sizes[best]) if doubts[best] + np.log(self._n) < doubt(0.0) else 0.0
+        sizes = np.append(_CROWDS * self._n / len(direction), 0.0)
+        known = sizes[:, None] / (1.0 + sizes[:, None] * power)
+        inner = gram - (of_terms.T * known[:, None]) @ of_terms
+        outer = shared - (known * of_effect) @ of_terms
+        explained = (outer * np.linalg.solve(inner, outer[..., None])[..., 0]).sum(axis=1)
+        left = np.maximum(1.0 - known @ of_effect**2 - explained, _TINY)
+        spread = np.log1p(sizes[:, None] * power).sum(axis=1) + np.linalg.slogdet(inner)[1]
+        doubt = freedom * np.log(left) + spread
+        best = int(doubt[:-1].argmin())
+        return float(sizes[best]) if doubt[best] + np.log(self._n) < doubt[-1] else 0.0
 
     def test(self, cause: int) -> TestOfCause:
         """Test what a cause adds to the terms of other series."""
@@ -604,7 +667,7 @@ class Search:
         alone = self._added(cause, left, self._beside_chosen(left))
         return alone._replace(p_value=max(alone.p_value, found.p_value**2))
 
-    @property
+    @cached_property
     def hangs_on(self) -> BoolArray:
         """Which causes have a chosen term."""
         n_causes = len(self._cause) // (self._max_lag * _N_FORMS)
@@ -618,7 +681,10 @@ class Search:
         if not len(terms) or freedom < 1:
             return TestOfCause()
         share = rest[terms]
-        p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
+        if beside is self._beside:
+            p_value = float(self._at_first_sight[cause])
+        else:
+            p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
         if p_value < _SOME_EVIDENCE:
             raised = self._unequal(terms, others, beside)
             for form in np.unique(terms % _N_FORMS):
@@ -628,6 +694,44 @@ class Search:
         best = terms[share.argmax()]
         strength = abs(float(beside.shared[best])) / float(beside.variance[best])
         return TestOfCause(p_value, float(rest[best]), strength)
+
+    @cached_property
+    def _at_first_sight(self) -> FloatArray:
+        """The p-value of every cause beside the chosen terms, as if errors were of equal size.
+
+        That is `_combined` and `_p_value_at_once` for all causes together.
+        """
+        from scipy.special import fdtrc
+
+        shape = (-1, self._max_lag, _N_FORMS)
+        freedom = max(self._n - len(self._chosen) - 2, 1.0)
+        p_values = _p_value(_t(self._rest, freedom), freedom).reshape(shape)
+        counts = (self._tested & self._usable & (self._rest > 0)).reshape(shape)
+        weights = counts / (1.0 + np.arange(self._max_lag)[:, None])
+        weights[..., 0] *= _AT_ONE_LAG / np.maximum(weights[..., :1].sum(axis=1), _TINY)
+        bent = np.maximum(weights[..., 1:].sum(axis=(1, 2), keepdims=True), _TINY)
+        weights[..., 1:] *= _NOT_STRAIGHT / bent
+        at, straight = np.arange(0, len(self._rest), _N_FORMS).reshape(shape[:2]), counts[..., 0]
+        known = np.moveaxis(self._beside.known[:, at], 0, -1)  # cause, lag, direction
+        gram = self._terms.between[at[..., None], at[:, None]] - known @ np.swapaxes(known, 1, 2)
+        both, identity = straight[..., None] & straight[:, None], np.eye(self._max_lag)
+        gram = np.where(both, gram + _SAME * identity, identity)
+        alone = gram - (self._crowd.size[at][:, None] * gram) @ gram
+        shared = np.where(straight, self._beside.shared[at], 0.0)
+        by_itself, beside = (
+            (shared * np.linalg.solve(matrix, shared[..., None])[..., 0]).sum(axis=1)
+            for matrix in (np.where(both, alone, identity), gram)
+        )
+        n_terms = np.maximum(straight.sum(axis=1), 1)
+        rest = np.maximum(freedom + 1 - n_terms, 1.0)
+        left = np.maximum(self._beside.left - beside, _TINY)
+        at_once = fdtrc(n_terms, rest, np.maximum(by_itself, 0.0) / left * rest / n_terms)
+        over_lags = np.where(straight.any(axis=1), _OVER_LAGS, 1.0 * ~counts.any(axis=(1, 2)))
+        return cauchy_combination(
+            *p_values.reshape(len(at), -1).T,
+            np.maximum(at_once, SMALLEST),
+            weights=np.column_stack([weights.reshape(len(at), -1), over_lags]).T,
+        )
 
     def _combined(
         self,
@@ -723,7 +827,7 @@ class Search:
 
     def errors(self, rows: Float[np.ndarray, "sample column"]) -> FloatArray:
         """Give how far the prediction by the chosen terms, and the crowd, is off in every row."""
-        wrong = self._freed(rows, np.arange(0), self._chosen)[:, 0]
+        wrong = self._freed(np.arange(0), self._chosen, rows)[:, 0]
         return np.asarray(wrong * np.sqrt(self._variance))
 
     @property
@@ -815,7 +919,7 @@ class Search:
         raise it, too, by chance, the more the fewer samples a term hangs on; it counts if that is
         refuted at 5 %.
         """
-        freed = self._freed(self._terms.rows, terms, chosen)
+        freed = self._freed(terms, chosen)
         term, wrong = freed[:, :-1], freed[:, -1:]
         pull = term**2 / np.maximum((term**2).sum(axis=0), _TINY)
         wrong = wrong - term * (beside.shared[terms] / np.maximum(beside.variance[terms], _TINY))
@@ -830,11 +934,14 @@ class Search:
         return float(share / (share + raised[0] ** self._caution * (1.0 - share)))
 
     def _freed(
-        self, rows: Float[np.ndarray, "sample column"], terms: IntArray, chosen: IntArray
+        self,
+        terms: IntArray,
+        chosen: IntArray,
+        rows: Float[np.ndarray, "sample column"] | None = None,
     ) -> Float[np.ndarray, "sample column"]:
         """Free standardised terms, and the effect behind them, from the crowd and chosen terms."""
         taken, crowd = self._terms.taken, self._crowd
-        freed, others = taken(rows, np.append(terms, self._effect)), taken(rows, chosen)
+        freed, others = taken(np.append(terms, self._effect), rows), taken(chosen, rows)
         between = self._terms.between[np.ix_(chosen, terms)]
         both = np.column_stack([between, self._shared[chosen]])
         if len(crowd.known):

@@ -104,7 +104,9 @@ def screen(
         excluded = torch.from_numpy(~allowed.any(axis=-1)) & ~wanted
         ranked, p_value = _ranked(samples, n_kept, wanted, excluded)
     pool = torch.sort(ranked[:, :n_pool], dim=1).values
-    groups = (_group(samples, pool, allowed, some) for some in every.split(_GROUP))
+    # those that share all products are two groups, as each group has to sum them
+    size = max(_GROUP, -(-n_series // 2)) if n_pool == n_series else _GROUP
+    groups = (_group(samples, pool, allowed, some) for some in every.split(size))
     sparse = SparseTests.joined(p_value, pool.T.numpy(), share(_tested, groups))
     candidates = []
     for effect, must in enumerate(wanted.sum(0).tolist()):

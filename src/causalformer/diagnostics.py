@@ -223,7 +223,7 @@ def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
     if within.factor.any():
         said.append(
             f"{_named(names, within.factor)} move together within a slot as hidden common drivers "
-            "would make them: no links within the slot are drawn for them"
+            "would make them: links within the slot are drawn only where they share more than that"
         )
     if found.by_hidden_driver.any():
         said.append(

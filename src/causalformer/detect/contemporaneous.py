@@ -25,14 +25,16 @@ figure. And one hidden driver of all series (a factor) is compared with the whol
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
+from causalformer.detect.criterion import backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
+from causalformer.detect.factors import LEAST_DRIVEN, BesideFactors, links_beside_factors
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
 from causalformer.detect.few_terms import basis_terms, search_terms
 from causalformer.detect.samples import Samples
@@ -46,16 +48,12 @@ _JOINED = 0.25  # pairs of a series that may be by chance; with 1 all series wou
 _MOST_EXACT = 800  # equations up to which all orders are compared
 _ROUNDS = 20  # of moves in a large graph, at most
 _TINY = 1e-12
-_RIDGE = 1e-6  # keeps the equations of collinear terms solvable
-_MOST_FACTORS = 3
-LEAST_DRIVEN = 4  # series that a factor can be told by
-_EM_ROUNDS, _CONVERGED = 200, 1e-4
-_LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
+CLEARLY = 2.0 * float(np.log(LEVEL / (1.0 - LEVEL)))  # the same as a difference of criteria
 
 
 @dataclass(frozen=True)
@@ -194,13 +192,14 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     factor = np.zeros(n_series, dtype=bool)
     for part in _components(candidate):
         order = _best_order(equations, part)
-        factor[list(order.driven)] = True
-        edges = [
-            (x, y)
-            for y in part
-            for x in equations.given(y, order.before(y)).parents
-            if not {x, y} & set(order.driven)
-        ]
+        if found := order.beside_factors:
+            factor[list(order.series)] = found.driven
+            at = np.ix_(order.series, order.series)
+            some = found.gain > 0
+            linked[at], probability[at] = some, np.where(some | some.T, 0.5, 0.0)
+            p_value[at] = np.where(some | some.T, found.p_value, 1.0)
+            continue
+        edges = [(x, y) for y in part for x in equations.given(y, order.before(y)).parents]
         if not edges:
             continue
         without_past = _best_order(all_of_the_past, part)
@@ -489,6 +488,33 @@ class _Equations:
             self._costs[part] = [[self.given(i, some).cost for some in subsets] for i in part]
         return self._costs[part]
 
+    def beside_factors(self, order: tuple[int, ...]) -> BesideFactors | None:
+        """Let hidden factors drive some series in an order, beside straight links among them.
+
+        In the place of a factor of four series there are three links at least.
+        """
+        before = [self.given(i, order[:at]).parents for at, i in enumerate(order)]
+        if sum(map(len, before)) < LEAST_DRIVEN - 1:
+            return None
+        designs = [self._designs[i] for i in order]
+        rows = designs[0].rows
+        for design in designs[1:]:
+            rows = np.intersect1d(rows, design.rows)
+        if len(rows) < 2 * len(order):
+            return None
+        earlier = np.triu(np.ones((len(order), len(order)), dtype=bool), 1)
+        found = links_beside_factors(
+            [design.past_in(rows) for design in designs],
+            [design.own for design in designs],
+            np.column_stack([design.effect_in(rows) for design in designs]),
+            earlier & self._candidate[np.ix_(order, order)],
+            float(np.mean([design.price for design in designs])),
+        )
+        if found is None:
+            return None
+        more = float(np.mean([len(design.rows) for design in designs])) / len(rows)
+        return replace(found, cost=found.cost * more)  # of as many rows as equations with links
+
     def price(self, effect: int) -> float:
         """Give what a term of an equation costs."""
         return self._designs[effect].price
@@ -509,53 +535,32 @@ class _Design:
         scale = np.sqrt(np.maximum(np.diag(gram), _TINY))
         self._columns = columns / scale
         self._gram = gram / np.outer(scale, scale)
-        self._own = np.array([term.cause == effect and term.form == 0 for term in terms], bool)
+        self.own = np.array([term.cause == effect and term.form == 0 for term in terms], bool)
         self.price = float(np.log(self._n) + np.log(max(columns.shape[1] - 1, 2)))
+
+    def past_in(self, rows: IntArray) -> FloatArray:
+        """Give the past terms in some rows."""
+        columns = self._columns[np.searchsorted(self.rows, rows), : self._n_past]
+        return np.asarray(columns - columns.mean(axis=0))
+
+    def effect_in(self, rows: IntArray) -> FloatArray:
+        """Give the effect in some rows."""
+        effect = self._columns[np.searchsorted(self.rows, rows), -1]
+        return np.asarray(effect - effect.mean())
 
     def fitted(self, offered: tuple[int, ...], eliminate_past: bool) -> Equation:
         """Drop terms that do not pay, one by one, but for the straight past of the effect."""
         first = [self._n_past + N_FORMS * self._series.index(k) for k in offered]
         at = np.array([*range(self._n_past), *(a + f for a in first for f in range(N_FORMS))], int)
         kept = np.zeros(len(at), dtype=bool)
-        kept[: self._n_past] = self._own if eliminate_past else True
-        inverse = np.linalg.inv(self._gram[np.ix_(at, at)] + _RIDGE * np.eye(len(at)))
-        weights = inverse @ self._gram[at, -1]
-        left = max(1.0 - float(self._gram[at, -1] @ weights), _TINY)
-        stays = np.ones(len(at), dtype=bool)
-        while True:
-            pivot = np.where(stays, inverse.diagonal(), 1.0)
-            lost = np.where(stays & ~kept, weights**2 / pivot, np.inf)
-            least = int(lost.argmin()) if len(lost) else 0
-            if not len(lost) or self._n * np.log1p(lost[least] / left) > self.price:
-                break
-            left += float(lost[least])
-            row = inverse[least] / inverse[least, least]
-            weights = weights - row * weights[least]
-            inverse = inverse - np.outer(inverse[least], row)
-            stays[least] = False
+        kept[: self._n_past] = self.own if eliminate_past else True
+        gram, shared = self._gram[np.ix_(at, at)], self._gram[at, -1]
+        stays, weights, left, _ = backward_elimination(gram, shared, 1.0, kept, self._n, self.price)
         errors = self._columns[:, -1] - self._columns[:, at[stays]] @ weights[stays]
         places = (at[stays & (at >= self._n_past)] - self._n_past) // N_FORMS
         parents = tuple(sorted({self._series[place] for place in places.tolist()}))
         cost = self._n * float(np.log(left)) + int(stays.sum()) * self.price
         return Equation(cost - 2.0 * self._n * negentropy(errors), parents, errors, self.rows)
-
-
-def negentropy(x: FloatArray) -> float:
-    """Approximate how far noise is from Gaussian (Hyvärinen 1998): zero if it is.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> laws = rng.standard_normal(10_000), rng.laplace(size=10_000), rng.uniform(size=10_000)
-    >>> [round(negentropy(x), 2) for x in laws]
-    [0.0, 0.11, 0.06]
-    """
-    if len(x) < 2:
-        return 0.0
-    u = (x - x.mean()) / max(float(x.std()), _TINY)
-    flat = float((np.logaddexp(u, -u) - np.log(2.0)).mean()) - 0.374567
-    skewed = float((u * np.exp(-(u**2) / 2.0)).mean())
-    return 79.047 * flat**2 + 7.4129 * skewed**2
 
 
 class _Order:
@@ -582,9 +587,10 @@ class _Order:
         return (turned - self.cost) * (1.0 if first == x else -1.0)
 
     @cached_property
-    def driven(self) -> tuple[int, ...]:
-        """The series that hidden factors drive, rather than links among them; maybe none."""
-        return _driven_together(self._equations, self)
+    def beside_factors(self) -> BesideFactors | None:
+        """Hidden drivers of many series, and links beside them, if they cost clearly less."""
+        found = self._equations.beside_factors(self.series)
+        return found if found and found.cost < self.cost - CLEARLY else None
 
 
 def _best_order(equations: _Equations, part: list[int]) -> _Order:
@@ -595,7 +601,7 @@ def _best_order(equations: _Equations, part: list[int]) -> _Order:
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
         return _Order(equations, _exact_order(equations, part), exact=True)
     order = _greedy_order(equations, part)
-    return order if order.driven else _climbed(equations, order)
+    return order if order.beside_factors else _climbed(equations, order)
 
 
 def _exact_order(
@@ -664,85 +670,6 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     return float(1.0 / (1.0 + np.exp(np.clip(worse, -1e3, 1e3) / 2)))
 
 
-def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:
-    """Name the series that hidden factors drive: see `_Order.driven`.
-
-    Beginning with all of them, a series is left out as long as that lowers the cost. Factors must
-    also be better than nothing: where the size of noise changes together, links can be worse.
-    """
-    group = order.series
-    (cost,) = _costs_of_factors(equations, order, [group])
-    while len(group) > LEAST_DRIVEN:
-        fewer = [tuple(i for i in group if i != out) for out in group]
-        costs = _costs_of_factors(equations, order, fewer)
-        if min(costs) >= cost:
-            break
-        cost = min(costs)
-        group = fewer[costs.index(cost)]
-    clearly = 2.0 * np.log(LEVEL / (1.0 - LEVEL))
-    if cost >= order.cost - clearly:
-        return ()
-    (cautious,) = _costs_of_factors(equations, order, [group], cautious=True)
-    return group if cautious < _cost_without_links(equations, order, group) - clearly else ()
-
-
-def _cost_without_links(equations: _Equations, order: _Order, group: tuple[int, ...]) -> float:
-    """Give the cost of an order without the links among a group."""
-    return sum(
-        equations.given(i, set(order.before(i)) - (set(group) if i in group else set())).cost
-        for i in order.series
-    )
-
-
-def _costs_of_factors(
-    equations: _Equations,
-    order: _Order,
-    groups: Sequence[tuple[int, ...]],
-    *,
-    cautious: bool = False,
-) -> list[float]:
-    """Give the cost of an order if hidden factors stand in the place of links among each group.
-
-    The loadings of all series cost what parameters do that were not chosen among others, log n;
-    those of a group that was chosen cost as much as terms. The factors of few series can look like
-    any graph: there must be fewer loadings than pairs. As in an equation with links, the errors
-    whose non-Gaussianity counts are those that the factors leave. Correlations by chance are larger
-    where the size of noise changes together (White 1980); if `cautious`, they count less, and
-    non-Gaussian errors do not. All groups have the same size.
-    """
-    each, size = [_errors_within(equations, order, group) for group in groups], len(groups[0])
-    enough = [place for place, errors in enumerate(each) if len(errors) >= 2 * size]
-    least = np.full(len(groups), np.inf)
-    correlation = np.array([np.corrcoef(each[place].T) for place in enough])
-    for n_factors in range(1, _MOST_FACTORS + 1):
-        n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
-        if not enough or n_loadings >= size * (size - 1) // 2:
-            continue
-        loadings, weights = factor_model(correlation, n_factors)
-        for place, matrix, loading, weight in zip(
-            enough, correlation, loadings, weights, strict=True
-        ):
-            errors, group = each[place], groups[place]
-            price = [np.log(len(errors))]
-            if size < len(order.series):
-                price = [equations.price(i) for i in group]
-            fit = len(errors) * _misfit(matrix, loading) / (_unequal(errors) if cautious else 1.0)
-            cost = float(fit + n_loadings * np.mean(price))
-            if not cautious:
-                cost -= 2.0 * len(errors) * _unique_negentropy(errors, loading, weight)
-            least[place] = min(least[place], cost)
-    return [
-        cost + _cost_without_links(equations, order, group)
-        for cost, group in zip(least.tolist(), groups, strict=True)
-    ]
-
-
-def _errors_within(equations: _Equations, order: _Order, group: tuple[int, ...]) -> FloatArray:
-    """Give the errors of a group without links among it, in the rows that all have."""
-    within = [equations.given(i, set(order.before(i)) - set(group)) for i in group]
-    return _errors(within, _common_rows(within))
-
-
 def _common_rows(equations: list[Equation]) -> IntArray:
     """Give the rows that all equations have."""
     rows = equations[0].rows
@@ -763,70 +690,6 @@ def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None
     if len(rows) < 2 * len(equations):
         return None
     return np.asarray(np.corrcoef(_errors(equations, rows).T))
-
-
-def _unique_negentropy(errors: FloatArray, loading: FloatArray, weight: FloatArray) -> float:
-    """Say by how much factors raise the negentropy of errors, in the sum of all series."""
-    left = errors - errors @ weight.T @ loading.T
-    return sum(map(negentropy, left.T)) - sum(map(negentropy, errors.T))
-
-
-def _unequal(errors: FloatArray) -> float:
-    """Say by how much unequal errors raise the variance of correlations, in the mean of pairs."""
-    square = errors**2
-    pairs = np.triu_indices(errors.shape[1], 1)
-    return max(float((square.T @ square)[pairs].mean()) / len(errors), 1.0)
-
-
-def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
-    r"""Give the least :math:`\log|\Sigma| + tr(R \Sigma^{-1}) - N` of a correlation matrix R.
-
-    :math:`\Sigma` has so many factors.
-
-    Examples
-    --------
-    >>> loading = np.array([0.8, 0.7, 0.6, 0.5])
-    >>> matrix = np.outer(loading, loading)
-    >>> np.fill_diagonal(matrix, 1.0)
-    >>> bool(np.isclose(factor_fit(matrix), np.log(np.linalg.det(matrix))))
-    True
-    """
-    return _misfit(correlation, factor_model(correlation, n_factors)[0])
-
-
-def _misfit(correlation: FloatArray, loading: FloatArray) -> float:
-    """Give the same for loadings that are known."""
-    unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
-    sigma = loading @ loading.T + np.diag(unique)
-    _, log_size = np.linalg.slogdet(sigma)
-    return float(log_size + np.trace(np.linalg.solve(sigma, correlation)) - len(correlation))
-
-
-def factor_model(correlation: FloatArray, n_factors: int = 1) -> tuple[FloatArray, FloatArray]:
-    """Give the loadings ``[series, factor]`` and the weights of the scores ``[factor, series]``.
-
-    By the EM algorithm (Rubin and Thayer 1982); the scores are Thomson's. Several matrices,
-    ``[..., series, series]``, take little longer than one.
-    """
-    size, axes = np.linalg.eigh(correlation)
-    above = np.sqrt(np.maximum(size[..., -n_factors:] - 1.0, 0.01))
-    loading = axes[..., -n_factors:] * above[..., None, :]
-    weight, identity = np.zeros_like(np.swapaxes(loading, -1, -2)), np.eye(n_factors)
-    moves = np.ones(correlation.shape[:-2], dtype=bool)
-    for _ in range(_EM_ROUNDS):
-        before, matrix = loading[moves], correlation[moves]
-        unique = np.maximum(1.0 - (before**2).sum(axis=-1), _LEAST_UNIQUE)
-        scaled = before / unique[..., None]
-        turned = np.swapaxes(before, -1, -2) @ scaled
-        scores = np.linalg.solve(identity + turned, np.swapaxes(scaled, -1, -2))
-        shared = matrix @ np.swapaxes(scores, -1, -2)
-        moment = identity - scores @ before + scores @ shared
-        after = np.swapaxes(np.linalg.solve(moment, np.swapaxes(shared, -1, -2)), -1, -2)
-        loading[moves], weight[moves] = after, scores
-        moves[moves] = np.abs(after - before).max(axis=(-1, -2)) >= _CONVERGED
-        if not moves.any():
-            break
-    return loading, weight
 
 
 def _components(candidate: BoolArray) -> list[list[int]]:

@@ -34,14 +34,13 @@ from numpy.typing import NDArray
 
 from causalformer.detect.calibrated import OF_PAIRS, Evidence, rates
 from causalformer.detect.contemporaneous import (
-    LEAST_DRIVEN,
-    LEVEL,
+    CLEARLY,
     MOST_SAMPLES,
     Present,
     causes_of,
-    factor_model,
     freed,
 )
+from causalformer.detect.factors import LEAST_DRIVEN, factor_model
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
 from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
@@ -198,7 +197,7 @@ def beside_a_driver(
         some, usable = beside_the_present(samples, allowed, causes, within)
         gain += search_terms(some, usable, 0).criterion
         gain -= _beside(some, driver, usable).criterion
-    if gain < 2.0 * np.log(LEVEL / (1.0 - LEVEL)):
+    if gain < CLEARLY:
         return None
     pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
     for effect in effects:

@@ -184,7 +184,7 @@ class TestHiddenDrivers:
     def test_series_that_move_together_are_named(self):
         (text,) = self.said(choose(make_evidence(), make_within(factor=(0, 2))))
         assert text.startswith("A, C move together")
-        assert "no links within the slot are drawn" in text
+        assert "links within the slot are drawn only where they share more than that" in text
 
     def test_links_that_are_not_drawn_are_named(self):
         within = make_within(linked={(0, 1): 0.99}, hidden={(0, 1): 0.99})

@@ -242,8 +242,12 @@ def fit_default(
     metadata: Mapping[str, Any],
     checkpoint: CheckpointFile | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
+    lines_are_data: bool = False,
 ) -> DefaultFit:
-    """Discover the graph of a table; see `causalformer.detect.calibrated` for the steps."""
+    """Discover the graph of a table; see `causalformer.detect.calibrated` for the steps.
+
+    Values that interpolation left count as missing unless `lines_are_data`.
+    """
     check_usable(table, min_slots=2, missing_ok=True)
     if table.n_slots < _LEAST_SLOTS:
         raise DataError(
@@ -251,7 +255,7 @@ def fit_default(
             "out of sample: give more rows"
         )
     expected_plan(table, options, settings)
-    table, interpolated = without_interpolated(table)
+    table, interpolated = (table, "") if lines_are_data else without_interpolated(table)
     order = canonical_order(table)
     given, table = table, table.select([table.names[i] for i in order])
     time_terms = find_time_terms(table, _seasons(table, options.season))

@@ -90,7 +90,9 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         given. See `causalformer.detect.memory`.
     missing : {"mask", "interpolate", "previous", "mean"}
         What to do about missing values (NaN). ``"mask"``: nothing is learned from them or judged
-        by them. The others fill them in first; see `causalformer.data.imputation.impute`.
+        by them, and values that were interpolated before count as missing, too (see
+        `causalformer.data.interpolated`). The others fill them in first and take all values as
+        observed; see `causalformer.data.imputation.impute`.
     knowledge : PriorKnowledge, mapping or path, optional
         Edges that must or cannot be, tiers, series that only cause or only are driven; see
         `causalformer.knowledge.PriorKnowledge`. The graph respects it.
@@ -236,7 +238,11 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
                 plan = expected_plan(table, self._here(options), settings)
                 with workers(self.cluster, plan.n_jobs) as n_jobs:
                     options = self._here(replace(options, n_jobs=n_jobs))
-                    self._keep(fit_default(table, options, settings, **common), table)
+                    lines_are_data = self.missing != "mask"  # or were asked for
+                    fit = fit_default(
+                        table, options, settings, lines_are_data=lines_are_data, **common
+                    )
+                    self._keep(fit, table)
             else:
                 self._keep(fit_paper(table, settings, options.knowledge, **common), table)
 

@@ -94,3 +94,12 @@ def test_a_fit_says_so_and_is_that_of_the_gaps():
         by_gaps = CausalFormer(max_lag=2, random_state=0).fit(with_gaps)
     assert list(by_lines.graph_) == list(by_gaps.graph_)
     assert by_lines.diagnostics_.observed[0] == pytest.approx(1 - lost.mean())
+
+
+def test_lines_that_the_user_asks_for_are_data():
+    x, lost = filled(n_slots=300)
+    y = np.random.default_rng(5).standard_normal(300)
+    with_gaps = np.column_stack([np.where(lost, np.nan, x), y])
+    model = CausalFormer(max_lag=2, missing="interpolate", random_state=0).fit(with_gaps)
+    assert (model.diagnostics_.observed == 1).all()
+    assert not any("interpolation" in text for text in model.diagnostics_.warnings)

@@ -208,7 +208,7 @@ class TestFilling:
             "mean": frame.fillna(frame.mean()),
         }[missing]
         model = tiny(missing=missing, settings=LEAST).fit(frame)
-        plain = tiny(settings=LEAST).fit(filled)
+        plain = tiny(missing=missing, settings=LEAST).fit(filled)
         np.testing.assert_array_equal(model.scores_["p_value"], plain.scores_["p_value"])
         pd.testing.assert_frame_equal(model.predict(frame), plain.predict(filled))
         assert model.graph_.metadata["missing"] == missing

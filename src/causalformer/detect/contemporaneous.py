@@ -21,7 +21,8 @@ are by partial correlations given all series.
 A direction is claimed if the best order in which the effect comes before the cause is at least 19
 times less likely. A hidden driver of both is the third possibility: then each of the two has the
 equation it has without the other, and their errors are correlated. It is compared by the same
-figure. And one hidden driver of all series (a factor) is compared with the whole graph.
+figure; beforehand one link in five is such, as of lagged edges. And one hidden driver of all series
+(a factor) is compared with the whole graph.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
-from causalformer.detect.few_terms import basis_terms, search_terms
+from causalformer.detect.few_terms import NOT_STRAIGHT, basis_terms, search_terms
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -54,6 +55,7 @@ _GLITCH = 5.0  # standard deviations of a normal law
 _PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
+_HIDDEN = 0.2  # share of links that are a hidden driver's beforehand: see `hidden_drivers`
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
 
 
@@ -112,7 +114,7 @@ class ContemporaneousEvidence:
     Attributes
     ----------
     p_value : array, symmetric
-        Test of a link given the past of both and the other parents of its effect.
+        Test of a link, given the other terms of its effect's equation.
     partial : array, symmetric
         The partial correlation that goes with it.
     linked : array of bool
@@ -194,8 +196,8 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             probability[x, y] = 1.0 / (1.0 + np.exp(-np.clip(likelier, -1e3, 1e3) / 2))
             probability[y, x] = 1.0 - probability[x, y]
             hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, (x, y))
-            parents = [k for k in equations.given(y, order.before(y)).parents if k != x]
-            p_value[x, y], partial[x, y] = _tested(present, x, y, parents)
+            equation = equations.given(y, order.before(y))
+            p_value[x, y], partial[x, y] = _tested(present, x, y, equation)
             p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
         _draw(linked, edges, probability, allowed)
     linked &= ~_left_over(present, partial)
@@ -222,12 +224,12 @@ def _draw(
     """Draw links in their likelier direction, the clearest first, without a directed cycle."""
     for x, y in sorted(edges, key=lambda pair: (-abs(probability[pair] - 0.5), pair)):
         cause, effect = (x, y) if probability[x, y] >= probability[y, x] else (y, x)
-        if not allowed[cause, effect] or _reaches(linked, effect, cause):
+        if not allowed[cause, effect] or reaches(linked, effect, cause):
             cause, effect = effect, cause
         linked[cause, effect] = True
 
 
-def _reaches(linked: BoolArray, start: int, end: int) -> bool:
+def reaches(linked: BoolArray, start: int, end: int) -> bool:
     """Say whether there is a directed path."""
     reached, new = {start}, {start}
     while new:
@@ -367,12 +369,18 @@ def _given_all(errors: FloatArray, observed: BoolArray) -> FloatArray:
     return np.asarray(2.0 * stdtr(freedom, -t))
 
 
-def _tested(present: Present, x: int, y: int, parents: list[int]) -> tuple[float, float]:
-    """Test a link given the past of both and other parents of the effect."""
-    shown = present.observed[:, [x, y, *parents]].all(axis=1)
-    _, past = present.past_of([x, y, *parents])
-    others = forms(present.now[:, parents]).reshape(len(past), -1)
-    given = np.hstack([past, others])[shown]
+def _tested(present: Present, x: int, y: int, equation: "Equation") -> tuple[float, float]:
+    """Test a link by what it adds to the other terms of its effect's equation.
+
+    What found the link also tests it. All of the past of both, and of the other parents, would cost
+    a short series more samples than it has.
+    """
+    now = [(series, form) for series, form in equation.now if series != x]
+    series = sorted({x, y, *(k for k, _ in now)})
+    shown = present.observed[:, series].all(axis=1)
+    columns = [present.column(term) for term in equation.past]
+    columns += [forms(present.now[:, k])[:, form] for k, form in now]
+    given = np.reshape(columns, (len(columns), len(present.now))).T[shown]
     left = freed(given, forms(present.now[shown][:, [x, y]]).reshape(len(given), -1))
     both = np.moveaxis(left.reshape(len(left), 2, N_FORMS), 2, 0)
     n_terms = np.full((2, 2), given.shape[1])
@@ -388,9 +396,6 @@ def freed(given: FloatArray, columns: FloatArray) -> FloatArray:
     return np.asarray(columns - given @ np.linalg.solve(gram, given.T @ columns))
 
 
-_STRAIGHT = 0.7  # prior weight of a straight link; the bent forms of either series share the rest
-
-
 def _pair_tests(
     left: Float[np.ndarray, "form sample series"],
     observed: Bool[np.ndarray, "sample series"],
@@ -399,41 +404,79 @@ def _pair_tests(
     """Test all pairs of series for a link; give p-values and correlations ``[series, series]``.
 
     What the past leaves of the straight values of both is correlated, and of the bent forms of each
-    with the straight values of the other, with White's (1980) variance: noise whose size changes
-    together is no link.
+    with the straight values of the other. Noise whose size changes together is no link: errors of
+    unequal size raise the variance of a correlation, that of straight values as it is with the link
+    (`_unequal_with_link`), so that a link does not count against itself. A bent form has a few
+    large values, whose errors such a link would take to itself; its variance is the one without
+    (White 1980).
     """
     from scipy.special import stdtr
 
     seen, straight = observed.astype(np.float64), left[0]
     together = seen.T @ seen
-    freedom = together - n_terms - 2.0
+    freedom = np.maximum(together - n_terms - 2.0, 1.0)
     size_of_straight = seen.T @ straight**2  # [x, y]: of y where x was seen
     p_values, correlation = [], np.zeros(together.shape)
     for form in range(N_FORMS):
         size = np.maximum((left[form] ** 2).T @ seen * size_of_straight, SMALLEST)
         shared = left[form].T @ straight / np.sqrt(size)
-        unequal = together * ((left[form] ** 2).T @ straight**2) / size
-        t = np.abs(shared) * np.sqrt(np.maximum(freedom, 1.0) / np.maximum(1 - shared**2, _TINY))
+        if form == 0:
+            correlation = np.clip(shared, -1.0 + _TINY, 1.0 - _TINY)
+            unequal = _unequal_with_link(straight, seen, correlation)
+        else:
+            unequal = together * ((left[form] ** 2).T @ straight**2) / size
+        t = np.abs(shared) * np.sqrt(freedom / np.maximum(1 - shared**2, _TINY))
         t /= np.sqrt(np.maximum(unequal, 1.0))
-        p_values.append(np.maximum(2.0 * stdtr(np.maximum(freedom, 1.0), -t), SMALLEST))
-        correlation = shared if form == 0 else correlation
+        p_values.append(np.maximum(2.0 * stdtr(freedom, -t), SMALLEST))
     bent = [*p_values[1:], *(p.T for p in p_values[1:])]
-    weights = [_STRAIGHT, *[(1.0 - _STRAIGHT) / len(bent)] * len(bent)]
+    weights = [1.0 - NOT_STRAIGHT, *[NOT_STRAIGHT / len(bent)] * len(bent)]
     combined = cauchy_combination(p_values[0], *bent, weights=weights)
-    p_value = np.where(freedom < 1.0, 1.0, combined)
+    p_value = np.where(together - n_terms - 2.0 < 1.0, 1.0, combined)
     np.fill_diagonal(p_value, 1.0)
     np.fill_diagonal(correlation, 0.0)
     return p_value, correlation
 
 
+def _unequal_with_link(
+    x: Float[np.ndarray, "sample series"],
+    seen: Float[np.ndarray, "sample series"],
+    correlation: FloatArray,
+) -> FloatArray:
+    r"""Say by how much unequal errors raise the variance of correlations, ``[series, series]``.
+
+    In any law the variance of a correlation r of standardised x and y is
+
+    .. math:: E\bigl[xy - r (x^2 + y^2) / 2\bigr]^2 / n ,
+
+    and :math:`(1 - r^2)^2 / n` if it is normal (delta method; DiCiccio and Romano 2017).
+    """
+    together = np.maximum(seen.T @ seen, 1.0)
+    square = np.maximum((x**2).T @ seen / together, _TINY)  # [x, y]: of x where y was seen
+    fourth = (x**4).T @ seen / together / square**2
+    both = (x**2).T @ x**2 / together / (square * square.T)
+    third = (x**3).T @ x / together / np.sqrt(square**3 * square.T)
+    r = correlation
+    variance = both - r * (third + third.T) + r**2 / 4 * (fourth + 2 * both + fourth.T)
+    return np.asarray(variance / (1.0 - r**2) ** 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """The present of a series: its criterion, the series in it, and its errors."""
+    """The present of a series: its criterion, its terms, and its errors.
+
+    The terms are those of the past, and (series, form) of the present of others.
+    """
 
     cost: float
-    parents: tuple[int, ...]
+    past: tuple[Term, ...]
+    now: tuple[tuple[int, int], ...]
     errors: FloatArray
     rows: IntArray
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The series whose present is in it."""
+        return tuple(sorted({series for series, _ in self.now}))
 
 
 class _Equations:
@@ -471,17 +514,18 @@ class _Design:
 
     def __init__(self, present: Present, candidate: BoolArray, effect: int) -> None:
         self._series = np.flatnonzero(candidate[:, effect] | candidate[effect]).tolist()
-        terms, past = present.past_of([effect, *self._series])
+        self._terms, past = present.past_of([effect, *self._series])
         self.rows = np.flatnonzero(present.observed[:, [effect, *self._series]].all(axis=1))
         others = forms(present.now[:, self._series]).reshape(len(past), -1)
         columns = np.hstack([past, others, present.now[:, [effect]]])[self.rows]
         columns -= columns.sum(axis=0) / max(len(columns), 1)
-        self._n, self._n_past = float(max(len(columns), 2)), len(terms)
+        self._n, self._n_past = float(max(len(columns), 2)), len(self._terms)
         gram = columns.T @ columns / self._n
         scale = np.sqrt(np.maximum(np.diag(gram), _TINY))
         self._columns = columns / scale
         self._gram = gram / np.outer(scale, scale)
-        self._own = np.array([term.cause == effect and term.form == 0 for term in terms], bool)
+        own = [term.cause == effect and term.form == 0 for term in self._terms]
+        self._own = np.array(own, dtype=bool)
         self.price = float(np.log(self._n) + np.log(max(columns.shape[1] - 1, 2)))
 
     def fitted(self, offered: tuple[int, ...], eliminate_past: bool) -> Equation:
@@ -506,10 +550,11 @@ class _Design:
             inverse = inverse - np.outer(inverse[least], row)
             stays[least] = False
         errors = self._columns[:, -1] - self._columns[:, at[stays]] @ weights[stays]
-        places = (at[stays & (at >= self._n_past)] - self._n_past) // N_FORMS
-        parents = tuple(sorted({self._series[place] for place in places.tolist()}))
+        past = tuple(self._terms[place] for place in at[stays] if place < self._n_past)
+        places = (divmod(int(k) - self._n_past, N_FORMS) for k in at[stays] if k >= self._n_past)
+        now = tuple((self._series[place], form) for place, form in places)
         cost = self._n * float(np.log(left)) + int(stays.sum()) * self.price
-        return Equation(cost - 2.0 * self._n * negentropy(errors), parents, errors, self.rows)
+        return Equation(cost - 2.0 * self._n * negentropy(errors), past, now, errors, self.rows)
 
 
 def negentropy(x: FloatArray) -> float:
@@ -633,7 +678,8 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     shared = len(rows) * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
     shared += float(np.mean([equations.price(i) for i in pair]))
     worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
-    return float(1.0 / (1.0 + np.exp(np.clip(worse, -1e3, 1e3) / 2)))
+    direct = (1.0 - _HIDDEN) / _HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)
+    return float(1.0 / (1.0 + direct))
 
 
 def _driven_together(equations: _Equations, order: _Order) -> tuple[int, ...]:

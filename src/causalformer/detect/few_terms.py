@@ -58,7 +58,7 @@ BoolArray = NDArray[np.bool_]
 
 N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
-_AT_ONE_LAG, _OVER_LAGS, _NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
+_AT_ONE_LAG, _OVER_LAGS, NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
 _MOST_CHOSEN = 100  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
 TERMS_IN_ROWS = 2**23  # that the variance of scores is read from, at most
@@ -647,7 +647,7 @@ class Search:
         weights = np.where(
             straight,
             _AT_ONE_LAG * likely / max(float(likely[straight].sum()), _TINY),
-            _NOT_STRAIGHT * likely / max(float(likely[~straight].sum()), _TINY),
+            NOT_STRAIGHT * likely / max(float(likely[~straight].sum()), _TINY),
         )
         if straight.any():
             less = float(np.average(unequal[straight], weights=share[straight]))

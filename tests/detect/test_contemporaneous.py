@@ -317,7 +317,7 @@ class TestHiddenDrivers:
             x = with_memory(noise(2, seed=seed) + shared, [], memory=0.7)
             hidden.append(found(x, [[Term(0, 0, 0)], [Term(1, 0, 0)]]).hidden[0, 1])
         assert np.median(hidden) > 0.8  # beforehand one in five
-        assert np.mean(np.array(hidden) > 0.5) >= 0.9
+        assert np.mean(np.array(hidden) > 0.5) >= 0.8
 
     def test_a_link_of_series_that_remember_is_none(self):
         for seed in range(10):
@@ -357,11 +357,12 @@ class TestOrder:
     def test_as_by_trying_all(self, law, seed):
         equations = self.equations(law, seed=seed)
         costs = {order: self.cost(equations, order) for order in permutations(range(4))}
-        exact = contemporaneous._exact_order(equations, [0, 1, 2, 3])
-        assert costs[exact] == pytest.approx(min(costs.values()))
-        order = contemporaneous._Order(equations, exact, exact=True)
+        every = contemporaneous._AllOrders(equations, [0, 1, 2, 3])
+        assert costs[every.best] == pytest.approx(min(costs.values()))
+        order = contemporaneous._Order(equations, every.best, every)
         for x, y in combinations(range(4), 2):
             forth = min(c for o, c in costs.items() if o.index(x) < o.index(y))
+            assert every.cost(x, y) == pytest.approx(forth)
             back = min(c for o, c in costs.items() if o.index(x) > o.index(y))
             assert order.worse_reversed(x, y) == pytest.approx(back - forth)
             assert order.worse_reversed(y, x) == pytest.approx(forth - back)
@@ -369,7 +370,8 @@ class TestOrder:
     @pytest.mark.parametrize("seed", range(4))
     def test_climbing_finds_it_nearly_always(self, seed):
         equations = self.equations(seed=seed)
-        best = self.cost(equations, contemporaneous._exact_order(equations, [0, 1, 2, 3]))
+        every = contemporaneous._AllOrders(equations, [0, 1, 2, 3])
+        best = self.cost(equations, every.best)
         climbed = contemporaneous._climbed(
             equations, contemporaneous._greedy_order(equations, [0, 1, 2, 3])
         )
@@ -446,7 +448,8 @@ class TestTested:
         u, v = ((x - x.mean(axis=0)) / x.std(axis=0)).T
         assert (u**2 * v**2).mean() > 2
         by_hand = ((u * v - r[0, 1] * (u**2 + v**2) / 2) ** 2).mean() / (1 - r[0, 1] ** 2) ** 2
-        assert unequal[0, 1] == unequal[1, 0] == pytest.approx(by_hand)
+        assert unequal[0, 1] == pytest.approx(by_hand)
+        np.testing.assert_allclose(unequal, unequal.T)
 
     def test_unequal_errors_are_seen_where_both_series_are(self):
         x, shown = noise(2, "laplace", 500), np.ones((500, 2), dtype=bool)

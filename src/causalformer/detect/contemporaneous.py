@@ -456,7 +456,7 @@ def _unequal_with_link(
     both = (x**2).T @ x**2 / together / (square * square.T)
     third = (x**3).T @ x / together / np.sqrt(square**3 * square.T)
     r = correlation
-    variance = both - r * (third + third.T) + r**2 / 4 * (fourth + 2 * both + fourth.T)
+    variance = both - r * (third + third.T) + r**2 / 4 * (fourth + fourth.T + 2 * both)
     return np.asarray(variance / (1.0 - r**2) ** 2)
 
 
@@ -578,8 +578,13 @@ def negentropy(x: FloatArray) -> float:
 class _Order:
     """An order of some series, and what its equations cost."""
 
-    def __init__(self, equations: _Equations, series: tuple[int, ...], *, exact: bool) -> None:
-        self._equations, self.series, self._exact = equations, series, exact
+    def __init__(
+        self,
+        equations: _Equations,
+        series: tuple[int, ...],
+        all_orders: "_AllOrders | None" = None,
+    ) -> None:
+        self._equations, self.series, self._all_orders = equations, series, all_orders
         self.cost = sum(equations.given(i, self.before(i)).cost for i in series)
 
     def before(self, effect: int) -> tuple[int, ...]:
@@ -588,17 +593,65 @@ class _Order:
 
     def worse_reversed(self, x: int, y: int) -> float:
         """By how much the best order with y before x costs more than the best with x before y."""
-        if self._exact:
-            part = sorted(self.series)
-            orders = (_exact_order(self._equations, part, pair) for pair in ((x, y), (y, x)))
-            forth, back = (_Order(self._equations, order, exact=True).cost for order in orders)
-            return back - forth
+        if self._all_orders is not None:
+            return self._all_orders.cost(y, x) - self._all_orders.cost(x, y)
         a, b = sorted((self.series.index(x), self.series.index(y)))
         first, last, between = self.series[a], self.series[b], self.series[a + 1 : b]
         ways = ((last, first, *between), (*between, last, first))
         orders = ((*self.series[:a], *way, *self.series[b + 1 :]) for way in ways)
-        turned = min(_Order(self._equations, order, exact=False).cost for order in orders)
+        turned = min(_Order(self._equations, order).cost for order in orders)
         return (turned - self.cost) * (1.0 if first == x else -1.0)
+
+
+class _AllOrders:
+    """The best of all orders of some series, and of all in which one comes before another.
+
+    The best order of every subset follows from those of the subsets with one series less (Silander
+    and Myllymäki 2006), and so does the best order of those behind it from the subsets with one
+    series more. A subset is a number whose bits say who is in it.
+    """
+
+    def __init__(self, equations: _Equations, part: list[int]) -> None:
+        self._part, self._subsets = part, np.arange(2 ** len(part))
+        self._inside = (self._subsets >> np.arange(len(part))[:, None] & 1) > 0  # place, subset
+        members = [tuple(np.array(part)[inside].tolist()) for inside in self._inside.T]
+        self._last = np.full(self._inside.shape, np.inf)  # cost of a series right behind a subset
+        for place, subset in np.argwhere(~self._inside).tolist():
+            self._last[place, subset] = equations.given(part[place], members[subset]).cost
+        self._first = np.zeros(len(self._subsets))  # cost of a subset that comes first
+        self._rest = np.zeros(len(self._subsets))  # cost of all others behind it
+        size = self._inside.sum(axis=0)
+        for n_inside in range(1, len(part) + 1):
+            here = self._subsets[size == n_inside]
+            self._first[here] = self._as_last(here).min(axis=0)
+        for n_inside in range(len(part) - 1, -1, -1):
+            here = self._subsets[size == n_inside]
+            more = here | 1 << np.arange(len(part))[:, None]
+            self._rest[here] = (self._last[:, here] + self._rest[more]).min(axis=0)
+
+    def _as_last(self, subset: IntArray) -> FloatArray:
+        """Give the cost of subsets if each series is their last, ``[place, subset]``."""
+        places = np.arange(len(self._part))[:, None]
+        without = subset & ~(1 << places)
+        cost = self._first[without] + self._last[places, without]
+        return np.where(self._inside[:, subset], cost, np.inf)
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The order that costs least."""
+        order, subset = list[int](), int(self._subsets[-1])
+        while subset:
+            place = int(self._as_last(np.array([subset]))[:, 0].argmin())
+            order.append(self._part[place])
+            subset &= ~(1 << place)
+        return tuple(reversed(order))
+
+    def cost(self, x: int, y: int) -> float:
+        """Give the cost of the best order in which x comes before y."""
+        at_x, at_y = self._part.index(x), self._part.index(y)
+        before = self._subsets[self._inside[at_x] & ~self._inside[at_y]]
+        whole = self._first[before] + self._last[at_y, before] + self._rest[before | 1 << at_y]
+        return float(whole.min())
 
 
 def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[int, ...]]:
@@ -607,7 +660,8 @@ def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[i
     If hidden factors cost less than an order that is quickly found, a longer search is idle.
     """
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
-        order = _Order(equations, _exact_order(equations, part), exact=True)
+        every = _AllOrders(equations, part)
+        order = _Order(equations, every.best, every)
         return order, _driven_together(equations, order)
     order = _greedy_order(equations, part)
     driven = _driven_together(equations, order)
@@ -617,29 +671,6 @@ def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[i
     return order, _driven_together(equations, order)
 
 
-def _exact_order(
-    equations: _Equations, part: list[int], first: tuple[int, int] | None = None
-) -> tuple[int, ...]:
-    """Compare all orders (Silander and Myllymäki 2006); `first` names two series and their order.
-
-    The best order of every subset follows from those of the subsets with one series less.
-    """
-    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for subset in range(1, 2 ** len(part)):
-        ways = []
-        for place, last in enumerate(part):
-            without = subset & ~(1 << place)
-            if without == subset or without not in best:
-                continue
-            cost, order = best[without]
-            if first is not None and last == first[1] and first[0] not in order:
-                continue
-            ways.append((cost + equations.given(last, order).cost, (*order, last)))
-        if ways:
-            best[subset] = min(ways)
-    return best[2 ** len(part) - 1][1]
-
-
 def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
     """Begin with the series that the others explain least beyond those before it."""
     order: tuple[int, ...] = ()
@@ -647,7 +678,7 @@ def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
         rest = [i for i in part if i not in order]
         gain = {i: equations.given(i, order).cost - equations.given(i, part).cost for i in rest}
         order = (*order, min(rest, key=lambda i: (gain[i], i)))
-    return _Order(equations, order, exact=False)
+    return _Order(equations, order)
 
 
 def _climbed(equations: _Equations, best: _Order) -> _Order:
@@ -658,8 +689,7 @@ def _climbed(equations: _Equations, best: _Order) -> _Order:
         for series in part:
             without = tuple(i for i in best.series if i != series)
             moved = (
-                _Order(equations, (*without[:at], series, *without[at:]), exact=False)
-                for at in range(len(part))
+                _Order(equations, (*without[:at], series, *without[at:])) for at in range(len(part))
             )
             best = min(best, *moved, key=lambda order: order.cost)
         if best.cost >= before:

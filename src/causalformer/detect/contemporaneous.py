@@ -177,7 +177,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
     factor = np.zeros(n_series, dtype=bool)
     for part in _components(candidate):
-        order, driven = _best_order(equations, part)
+        order, driven = _order_and_driven(equations, part)
         factor[list(driven)] = True
         edges = [
             (x, y)
@@ -187,7 +187,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
         ]
         if not edges:
             continue
-        without_past, _ = _best_order(all_of_the_past, part)
+        without_past = _best_order(all_of_the_past, part)
         for x, y in edges:
             present_says = without_past.worse_reversed(x, y)
             past_says = order.worse_reversed(x, y) - present_says
@@ -654,20 +654,29 @@ class _AllOrders:
         return float(whole.min())
 
 
-def _best_order(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[int, ...]]:
-    """Find the order of linked series whose equations cost least, and who is driven together.
+def _best_order(equations: _Equations, part: list[int]) -> _Order:
+    """Find the order of linked series whose equations cost least."""
+    if _are_few(equations, part):
+        every = _AllOrders(equations, part)
+        return _Order(equations, every.best, every)
+    return _climbed(equations, _greedy_order(equations, part))
+
+
+def _are_few(equations: _Equations, part: list[int]) -> bool:
+    """Say whether all orders can be compared."""
+    return equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12
+
+
+def _order_and_driven(equations: _Equations, part: list[int]) -> tuple[_Order, tuple[int, ...]]:
+    """Find the best order of linked series, and who is driven together.
 
     If hidden factors cost less than an order that is quickly found, a longer search is idle.
     """
-    if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
-        every = _AllOrders(equations, part)
-        order = _Order(equations, every.best, every)
-        return order, _driven_together(equations, order)
-    order = _greedy_order(equations, part)
-    driven = _driven_together(equations, order)
-    if driven:
-        return order, driven
-    order = _climbed(equations, order)
+    if not _are_few(equations, part):
+        order = _greedy_order(equations, part)
+        if driven := _driven_together(equations, order):
+            return order, driven
+    order = _best_order(equations, part)
     return order, _driven_together(equations, order)
 
 
@@ -766,10 +775,14 @@ def _cost_of_factors(
     for n_factors in range(1, _MOST_FACTORS + 1):
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
         if n_loadings < size * (size - 1) // 2:
-            fit = factor_fit(correlation, n_factors)
+            loading, weight = factor_model(correlation, n_factors)
+            fit = _misfit(correlation, loading)
             cost = float(len(rows) * fit / unequal + n_loadings * price)
             if not cautious:
-                cost -= 2.0 * len(rows) * _unique_negentropy(within, rows, n_factors)
+                errors = _errors(within, rows)
+                left = errors - errors @ weight.T @ loading.T
+                gain = sum(map(negentropy, left.T)) - sum(map(negentropy, errors.T))
+                cost -= 2.0 * len(rows) * gain
             costs.append(cost)
     return _cost_without_links(equations, order, group) + min(costs, default=np.inf)
 
@@ -795,14 +808,6 @@ def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None
     return np.asarray(np.corrcoef(_errors(equations, rows).T))
 
 
-def _unique_negentropy(equations: list[Equation], rows: IntArray, n_factors: int) -> float:
-    """Say by how much factors raise the negentropy of errors, in the sum of all series."""
-    errors = _errors(equations, rows)
-    loading, weight = factor_model(np.asarray(np.corrcoef(errors.T)), n_factors)
-    left = errors - errors @ weight.T @ loading.T
-    return sum(map(negentropy, left.T)) - sum(map(negentropy, errors.T))
-
-
 def _unequal(equations: list[Equation], rows: IntArray) -> float:
     """Say by how much unequal errors raise the variance of correlations, in the mean of pairs."""
     square = _errors(equations, rows) ** 2
@@ -823,7 +828,11 @@ def factor_fit(correlation: FloatArray, n_factors: int = 1) -> float:
     >>> bool(np.isclose(factor_fit(matrix), np.log(np.linalg.det(matrix))))
     True
     """
-    loading, _ = factor_model(correlation, n_factors)
+    return _misfit(correlation, factor_model(correlation, n_factors)[0])
+
+
+def _misfit(correlation: FloatArray, loading: FloatArray) -> float:
+    """Give the same of factors with known loadings."""
     unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
     sigma = loading @ loading.T + np.diag(unique)
     _, log_size = np.linalg.slogdet(sigma)

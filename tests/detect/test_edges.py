@@ -310,6 +310,49 @@ class TestHiddenDrivers:
         assert not found(make_evidence()).driven
 
 
+class TestAlongLaggedEdges:
+    """A link whose direction is not claimed goes along the lagged edge of the pair."""
+
+    def turned(self, links, lagged, oriented=(), forbidden=()):
+        matrices = np.zeros((4, 3, 3), dtype=bool)
+        for matrix, some in zip(matrices, (links, oriented, lagged, forbidden), strict=True):
+            for pair in some:
+                matrix[pair] = True
+        found = edges.along_lagged_edges(*matrices[:3], ~matrices[3])
+        return [tuple(pair) for pair in np.argwhere(found).tolist()]
+
+    def test_it_is_turned(self):
+        assert self.turned([(0, 1), (1, 2)], lagged=[(1, 0), (1, 2)]) == [(1, 0), (1, 2)]
+
+    def test_not_if_its_direction_is_claimed(self):
+        assert self.turned([(0, 1)], lagged=[(1, 0)], oriented=[(0, 1)]) == [(0, 1)]
+
+    def test_not_if_there_are_lagged_edges_both_ways_or_none(self):
+        assert self.turned([(0, 1)], lagged=[(1, 0), (0, 1)]) == [(0, 1)]
+        assert self.turned([(0, 1)], lagged=[(0, 2), (2, 1)]) == [(0, 1)]
+
+    def test_not_if_that_may_not_be(self):
+        assert self.turned([(0, 1)], lagged=[(1, 0)], forbidden=[(1, 0)]) == [(0, 1)]
+
+    def test_not_if_it_would_close_a_cycle(self):
+        links = [(0, 1), (0, 2), (2, 1)]
+        assert self.turned(links, lagged=[(1, 0)]) == links
+
+    def test_the_graph_has_it_and_tests_the_lagged_edge_beside_it(self, monkeypatch):
+        asked = []
+
+        def explained(_evidence, _allowed, chosen, within, _alpha):
+            asked.append(np.argwhere(within).tolist())
+            return chosen & False
+
+        monkeypatch.setattr(edges, "explained_by_the_present", explained)
+        evidence = make_evidence(p_value={(1, 0): 1e-6})
+        result = found(evidence, make_within(linked={(0, 1): 0.6}))
+        assert within_edges(result) == [[1, 0]]
+        assert asked == [[[1, 0]]]
+        assert within_edges(found(evidence, make_within(linked={(0, 1): 0.99}))) == [[0, 1]]
+
+
 class TestScore:
     def test_without_links_it_is_that_of_the_past(self):
         evidence = make_evidence(p_value={(0, 1): 1e-6})

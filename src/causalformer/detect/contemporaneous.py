@@ -21,7 +21,8 @@ are by partial correlations given all series.
 A direction is claimed if the best order in which the effect comes before the cause is at least 19
 times less likely. A hidden driver of both is the third possibility: then each of the two has the
 equation it has without the other, and their errors are correlated. It is compared by the same
-figure. And one hidden driver of all series (a factor) is compared with the whole graph.
+figure; beforehand one link in five is such, as of lagged edges. And one hidden driver of all series
+(a factor) is compared with the whole graph.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +37,7 @@ from causalformer.detect.criterion import backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
 from causalformer.detect.factors import LEAST_DRIVEN, BesideFactors, links_beside_factors
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
-from causalformer.detect.few_terms import basis_terms, search_terms
+from causalformer.detect.few_terms import NOT_STRAIGHT, basis_terms, search_terms
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -52,6 +53,7 @@ _GLITCH = 5.0  # standard deviations of a normal law
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
+_HIDDEN = 0.2  # share of links that are a hidden driver's beforehand: see `hidden_drivers`
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
 CLEARLY = 2.0 * float(np.log(LEVEL / (1.0 - LEVEL)))  # the same as a difference of criteria
 
@@ -128,7 +130,7 @@ class ContemporaneousEvidence:
     Attributes
     ----------
     p_value : array, symmetric
-        Test of a link given the past of both and the other parents of its effect.
+        Test of a link, given the other terms of its effect's equation.
     partial : array, symmetric
         The partial correlation that goes with it.
     linked : array of bool
@@ -211,8 +213,8 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             probability[x, y] = 1.0 / (1.0 + np.exp(-np.clip(likelier, -1e3, 1e3) / 2))
             probability[y, x] = 1.0 - probability[x, y]
             hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, (x, y))
-            parents = [k for k in equations.given(y, order.before(y)).parents if k != x]
-            p_value[x, y], partial[x, y] = _tested(present, x, y, parents)
+            equation = equations.given(y, order.before(y))
+            p_value[x, y], partial[x, y] = _tested(present, x, y, equation)
             p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
         _draw(linked, edges, probability, allowed)
     linked &= ~_left_over(present, partial)
@@ -238,12 +240,12 @@ def _draw(
     """Draw links in their likelier direction, the clearest first, without a directed cycle."""
     for x, y in sorted(edges, key=lambda pair: (-abs(probability[pair] - 0.5), pair)):
         cause, effect = (x, y) if probability[x, y] >= probability[y, x] else (y, x)
-        if not allowed[cause, effect] or _reaches(linked, effect, cause):
+        if not allowed[cause, effect] or reaches(linked, effect, cause):
             cause, effect = effect, cause
         linked[cause, effect] = True
 
 
-def _reaches(linked: BoolArray, start: int, end: int) -> bool:
+def reaches(linked: BoolArray, start: int, end: int) -> bool:
     """Say whether there is a directed path."""
     reached, new = {start}, {start}
     while new:
@@ -383,12 +385,18 @@ def _given_all(errors: FloatArray, observed: BoolArray) -> FloatArray:
     return np.asarray(2.0 * stdtr(freedom, -t))
 
 
-def _tested(present: Present, x: int, y: int, parents: list[int]) -> tuple[float, float]:
-    """Test a link given the past of both and other parents of the effect."""
-    shown = present.observed[:, [x, y, *parents]].all(axis=1)
-    _, past = present.past_of([x, y, *parents])
-    others = forms(present.now[:, parents]).reshape(len(past), -1)
-    given = np.hstack([past, others])[shown]
+def _tested(present: Present, x: int, y: int, equation: "Equation") -> tuple[float, float]:
+    """Test a link by what it adds to the other terms of its effect's equation.
+
+    What found the link also tests it. All of the past of both, and of the other parents, would cost
+    a short series more samples than it has.
+    """
+    now = [(series, form) for series, form in equation.now if series != x]
+    series = sorted({x, y, *(k for k, _ in now)})
+    shown = present.observed[:, series].all(axis=1)
+    columns = [present.column(term) for term in equation.past]
+    columns += [forms(present.now[:, k])[:, form] for k, form in now]
+    given = np.reshape(columns, (len(columns), len(present.now))).T[shown]
     left = freed(given, forms(present.now[shown][:, [x, y]]).reshape(len(given), -1))
     both = np.moveaxis(left.reshape(len(left), 2, N_FORMS), 2, 0)
     n_terms = np.full((2, 2), given.shape[1])
@@ -404,9 +412,6 @@ def freed(given: FloatArray, columns: FloatArray) -> FloatArray:
     return np.asarray(columns - given @ np.linalg.solve(gram, given.T @ columns))
 
 
-_STRAIGHT = 0.7  # prior weight of a straight link; the bent forms of either series share the rest
-
-
 def _pair_tests(
     left: Float[np.ndarray, "form sample series"],
     observed: Bool[np.ndarray, "sample series"],
@@ -415,41 +420,79 @@ def _pair_tests(
     """Test all pairs of series for a link; give p-values and correlations ``[series, series]``.
 
     What the past leaves of the straight values of both is correlated, and of the bent forms of each
-    with the straight values of the other, with White's (1980) variance: noise whose size changes
-    together is no link.
+    with the straight values of the other. Noise whose size changes together is no link: errors of
+    unequal size raise the variance of a correlation, that of straight values as it is with the link
+    (`_unequal_with_link`), so that a link does not count against itself. A bent form has a few
+    large values, whose errors such a link would take to itself; its variance is the one without
+    (White 1980).
     """
     from scipy.special import stdtr
 
     seen, straight = observed.astype(np.float64), left[0]
     together = seen.T @ seen
-    freedom = together - n_terms - 2.0
+    freedom = np.maximum(together - n_terms - 2.0, 1.0)
     size_of_straight = seen.T @ straight**2  # [x, y]: of y where x was seen
     p_values, correlation = [], np.zeros(together.shape)
     for form in range(N_FORMS):
         size = np.maximum((left[form] ** 2).T @ seen * size_of_straight, SMALLEST)
         shared = left[form].T @ straight / np.sqrt(size)
-        unequal = together * ((left[form] ** 2).T @ straight**2) / size
-        t = np.abs(shared) * np.sqrt(np.maximum(freedom, 1.0) / np.maximum(1 - shared**2, _TINY))
+        if form == 0:
+            correlation = np.clip(shared, -1.0 + _TINY, 1.0 - _TINY)
+            unequal = _unequal_with_link(straight, seen, correlation)
+        else:
+            unequal = together * ((left[form] ** 2).T @ straight**2) / size
+        t = np.abs(shared) * np.sqrt(freedom / np.maximum(1 - shared**2, _TINY))
         t /= np.sqrt(np.maximum(unequal, 1.0))
-        p_values.append(np.maximum(2.0 * stdtr(np.maximum(freedom, 1.0), -t), SMALLEST))
-        correlation = shared if form == 0 else correlation
+        p_values.append(np.maximum(2.0 * stdtr(freedom, -t), SMALLEST))
     bent = [*p_values[1:], *(p.T for p in p_values[1:])]
-    weights = [_STRAIGHT, *[(1.0 - _STRAIGHT) / len(bent)] * len(bent)]
+    weights = [1.0 - NOT_STRAIGHT, *[NOT_STRAIGHT / len(bent)] * len(bent)]
     combined = cauchy_combination(p_values[0], *bent, weights=weights)
-    p_value = np.where(freedom < 1.0, 1.0, combined)
+    p_value = np.where(together - n_terms - 2.0 < 1.0, 1.0, combined)
     np.fill_diagonal(p_value, 1.0)
     np.fill_diagonal(correlation, 0.0)
     return p_value, correlation
 
 
+def _unequal_with_link(
+    x: Float[np.ndarray, "sample series"],
+    seen: Float[np.ndarray, "sample series"],
+    correlation: FloatArray,
+) -> FloatArray:
+    r"""Say by how much unequal errors raise the variance of correlations, ``[series, series]``.
+
+    In any law the variance of a correlation r of standardised x and y is
+
+    .. math:: E\bigl[xy - r (x^2 + y^2) / 2\bigr]^2 / n ,
+
+    and :math:`(1 - r^2)^2 / n` if it is normal (delta method; DiCiccio and Romano 2017).
+    """
+    together = np.maximum(seen.T @ seen, 1.0)
+    square = np.maximum((x**2).T @ seen / together, _TINY)  # [x, y]: of x where y was seen
+    fourth = (x**4).T @ seen / together / square**2
+    both = (x**2).T @ x**2 / together / (square * square.T)
+    third = (x**3).T @ x / together / np.sqrt(square**3 * square.T)
+    r = correlation
+    variance = both - r * (third + third.T) + r**2 / 4 * (fourth + fourth.T + 2 * both)
+    return np.asarray(variance / (1.0 - r**2) ** 2)
+
+
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """The present of a series: its criterion, the series in it, and its errors."""
+    """The present of a series: its criterion, its terms, and its errors.
+
+    The terms are those of the past, and (series, form) of the present of others.
+    """
 
     cost: float
-    parents: tuple[int, ...]
+    past: tuple[Term, ...]
+    now: tuple[tuple[int, int], ...]
     errors: FloatArray
     rows: IntArray
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The series whose present is in it."""
+        return tuple(sorted({series for series, _ in self.now}))
 
 
 class _Equations:
@@ -464,7 +507,6 @@ class _Equations:
     ) -> None:
         self._designs, self._candidate, self._eliminate = designs, candidate, eliminate_past
         self._known: dict[tuple[int, tuple[int, ...]], Equation] = {}
-        self._costs: dict[tuple[int, ...], list[list[float]]] = {}
 
     def given(self, effect: int, before: Iterable[int]) -> Equation:
         """Fit the equation of a series, with the present of those before it on offer."""
@@ -477,16 +519,6 @@ class _Equations:
     def n_equations(self, part: list[int]) -> int:
         """Say how many equations all orders of some series take."""
         return int((2 ** self._candidate[np.ix_(part, part)].sum(axis=0)).sum())
-
-    def costs(self, part: tuple[int, ...]) -> list[list[float]]:
-        """Give what every one of some series costs after each subset of them, as bits."""
-        if part not in self._costs:
-            subsets = [
-                [k for place, k in enumerate(part) if subset >> place & 1]
-                for subset in range(2 ** len(part))
-            ]
-            self._costs[part] = [[self.given(i, some).cost for some in subsets] for i in part]
-        return self._costs[part]
 
     def beside_factors(self, order: tuple[int, ...]) -> BesideFactors | None:
         """Let hidden factors drive some series in an order, beside straight links among them.
@@ -525,17 +557,18 @@ class _Design:
 
     def __init__(self, present: Present, candidate: BoolArray, effect: int) -> None:
         self._series = np.flatnonzero(candidate[:, effect] | candidate[effect]).tolist()
-        terms, past = present.past_of([effect, *self._series])
+        self._terms, past = present.past_of([effect, *self._series])
         self.rows = np.flatnonzero(present.observed[:, [effect, *self._series]].all(axis=1))
         others = forms(present.now[:, self._series]).reshape(len(past), -1)
         columns = np.hstack([past, others, present.now[:, [effect]]])[self.rows]
         columns -= columns.sum(axis=0) / max(len(columns), 1)
-        self._n, self._n_past = float(max(len(columns), 2)), len(terms)
+        self._n, self._n_past = float(max(len(columns), 2)), len(self._terms)
         gram = columns.T @ columns / self._n
         scale = np.sqrt(np.maximum(np.diag(gram), _TINY))
         self._columns = columns / scale
         self._gram = gram / np.outer(scale, scale)
-        self.own = np.array([term.cause == effect and term.form == 0 for term in terms], bool)
+        own = [term.cause == effect and term.form == 0 for term in self._terms]
+        self.own = np.array(own, dtype=bool)
         self.price = float(np.log(self._n) + np.log(max(columns.shape[1] - 1, 2)))
 
     def past_in(self, rows: IntArray) -> FloatArray:
@@ -557,17 +590,23 @@ class _Design:
         gram, shared = self._gram[np.ix_(at, at)], self._gram[at, -1]
         stays, weights, left, _ = backward_elimination(gram, shared, 1.0, kept, self._n, self.price)
         errors = self._columns[:, -1] - self._columns[:, at[stays]] @ weights[stays]
-        places = (at[stays & (at >= self._n_past)] - self._n_past) // N_FORMS
-        parents = tuple(sorted({self._series[place] for place in places.tolist()}))
+        past = tuple(self._terms[place] for place in at[stays] if place < self._n_past)
+        places = (divmod(int(k) - self._n_past, N_FORMS) for k in at[stays] if k >= self._n_past)
+        now = tuple((self._series[place], form) for place, form in places)
         cost = self._n * float(np.log(left)) + int(stays.sum()) * self.price
-        return Equation(cost - 2.0 * self._n * negentropy(errors), parents, errors, self.rows)
+        return Equation(cost - 2.0 * self._n * negentropy(errors), past, now, errors, self.rows)
 
 
 class _Order:
     """An order of some series, and what its equations cost."""
 
-    def __init__(self, equations: _Equations, series: tuple[int, ...], *, exact: bool) -> None:
-        self._equations, self.series, self._exact = equations, series, exact
+    def __init__(
+        self,
+        equations: _Equations,
+        series: tuple[int, ...],
+        all_orders: "_AllOrders | None" = None,
+    ) -> None:
+        self._equations, self.series, self._all_orders = equations, series, all_orders
         self.cost = sum(equations.given(i, self.before(i)).cost for i in series)
 
     def before(self, effect: int) -> tuple[int, ...]:
@@ -576,14 +615,13 @@ class _Order:
 
     def worse_reversed(self, x: int, y: int) -> float:
         """By how much the best order with y before x costs more than the best with x before y."""
+        if self._all_orders is not None:
+            return self._all_orders.cost(y, x) - self._all_orders.cost(x, y)
         a, b = sorted((self.series.index(x), self.series.index(y)))
         first, last, between = self.series[a], self.series[b], self.series[a + 1 : b]
-        if self._exact:
-            orders = [_exact_order(self._equations, sorted(self.series), (last, first))]
-        else:
-            ways = ((last, first, *between), (*between, last, first))
-            orders = [(*self.series[:a], *way, *self.series[b + 1 :]) for way in ways]
-        turned = min(_Order(self._equations, order, exact=self._exact).cost for order in orders)
+        ways = ((last, first, *between), (*between, last, first))
+        orders = ((*self.series[:a], *way, *self.series[b + 1 :]) for way in ways)
+        turned = min(_Order(self._equations, order).cost for order in orders)
         return (turned - self.cost) * (1.0 if first == x else -1.0)
 
     @cached_property
@@ -593,40 +631,67 @@ class _Order:
         return found if found and found.cost < self.cost - CLEARLY else None
 
 
+class _AllOrders:
+    """The best of all orders of some series, and of all in which one comes before another.
+
+    The best order of every subset follows from those of the subsets with one series less (Silander
+    and Myllymäki 2006), and so does the best order of those behind it from the subsets with one
+    series more. A subset is a number whose bits say who is in it.
+    """
+
+    def __init__(self, equations: _Equations, part: list[int]) -> None:
+        self._part, self._subsets = part, np.arange(2 ** len(part))
+        self._inside = (self._subsets >> np.arange(len(part))[:, None] & 1) > 0  # place, subset
+        members = [tuple(np.array(part)[inside].tolist()) for inside in self._inside.T]
+        self._last = np.full(self._inside.shape, np.inf)  # cost of a series right behind a subset
+        for place, subset in np.argwhere(~self._inside).tolist():
+            self._last[place, subset] = equations.given(part[place], members[subset]).cost
+        self._first = np.zeros(len(self._subsets))  # cost of a subset that comes first
+        self._rest = np.zeros(len(self._subsets))  # cost of all others behind it
+        size = self._inside.sum(axis=0)
+        for n_inside in range(1, len(part) + 1):
+            here = self._subsets[size == n_inside]
+            self._first[here] = self._as_last(here).min(axis=0)
+        for n_inside in range(len(part) - 1, -1, -1):
+            here = self._subsets[size == n_inside]
+            more = here | 1 << np.arange(len(part))[:, None]
+            self._rest[here] = (self._last[:, here] + self._rest[more]).min(axis=0)
+
+    def _as_last(self, subset: IntArray) -> FloatArray:
+        """Give the cost of subsets if each series is their last, ``[place, subset]``."""
+        places = np.arange(len(self._part))[:, None]
+        without = subset & ~(1 << places)
+        cost = self._first[without] + self._last[places, without]
+        return np.where(self._inside[:, subset], cost, np.inf)
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The order that costs least."""
+        order, subset = list[int](), int(self._subsets[-1])
+        while subset:
+            place = int(self._as_last(np.array([subset]))[:, 0].argmin())
+            order.append(self._part[place])
+            subset &= ~(1 << place)
+        return tuple(reversed(order))
+
+    def cost(self, x: int, y: int) -> float:
+        """Give the cost of the best order in which x comes before y."""
+        at_x, at_y = self._part.index(x), self._part.index(y)
+        before = self._subsets[self._inside[at_x] & ~self._inside[at_y]]
+        whole = self._first[before] + self._last[at_y, before] + self._rest[before | 1 << at_y]
+        return float(whole.min())
+
+
 def _best_order(equations: _Equations, part: list[int]) -> _Order:
     """Find the order of linked series whose equations cost least.
 
     If hidden factors cost less than an order that is quickly found, a longer search is idle.
     """
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
-        return _Order(equations, _exact_order(equations, part), exact=True)
+        every = _AllOrders(equations, part)
+        return _Order(equations, every.best, every)
     order = _greedy_order(equations, part)
     return order if order.beside_factors else _climbed(equations, order)
-
-
-def _exact_order(
-    equations: _Equations, part: list[int], first: tuple[int, int] | None = None
-) -> tuple[int, ...]:
-    """Compare all orders (Silander and Myllymäki 2006); `first` names two series and their order.
-
-    The best order of every subset follows from those of the subsets with one series less.
-    """
-    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    costs = equations.costs(tuple(part))
-    bits = [1 << place for place in range(len(part))]
-    before = [0] * len(part)  # who must come before a series
-    if first is not None:
-        before[part.index(first[1])] = bits[part.index(first[0])]
-    for subset in range(1, 2 ** len(part)):
-        ways = []
-        for place, bit in enumerate(bits):
-            without = subset ^ bit
-            if without < subset and without in best and before[place] & without == before[place]:
-                cost, order = best[without]
-                ways.append((cost + costs[place][without], (*order, part[place])))
-        if ways:
-            best[subset] = min(ways)
-    return best[2 ** len(part) - 1][1]
 
 
 def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
@@ -636,7 +701,7 @@ def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
         rest = [i for i in part if i not in order]
         gain = {i: equations.given(i, order).cost - equations.given(i, part).cost for i in rest}
         order = (*order, min(rest, key=lambda i: (gain[i], i)))
-    return _Order(equations, order, exact=False)
+    return _Order(equations, order)
 
 
 def _climbed(equations: _Equations, best: _Order) -> _Order:
@@ -647,8 +712,7 @@ def _climbed(equations: _Equations, best: _Order) -> _Order:
         for series in part:
             without = tuple(i for i in best.series if i != series)
             moved = (
-                _Order(equations, (*without[:at], series, *without[at:]), exact=False)
-                for at in range(len(part))
+                _Order(equations, (*without[:at], series, *without[at:])) for at in range(len(part))
             )
             best = min(best, *moved, key=lambda order: order.cost)
         if best.cost >= before:
@@ -667,7 +731,8 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     shared = len(rows) * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
     shared += float(np.mean([equations.price(i) for i in pair]))
     worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
-    return float(1.0 / (1.0 + np.exp(np.clip(worse, -1e3, 1e3) / 2)))
+    direct = (1.0 - _HIDDEN) / _HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)
+    return float(1.0 / (1.0 + direct))
 
 
 def _common_rows(equations: list[Equation]) -> IntArray:

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.calibrated import Evidence
-from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present, no_links
+from causalformer.detect.contemporaneous import (
+    ContemporaneousEvidence,
+    Present,
+    no_links,
+    reaches,
+)
 from causalformer.detect.evidence import false_discovery_q
 from causalformer.detect.hidden import beside_a_driver, hidden_drivers
 from causalformer.detect.present import explained_by_the_present
@@ -219,13 +224,15 @@ def found_edges(
         return edges & (own | family_counts(evidence.q_value[~own], alpha, two_families))
 
     two_families = instantaneous is not False
+    chosen = significant(evidence)
     linked = within.linked & (within_q <= alpha) & family_counts(within_q, alpha, two_families)
     if instantaneous is not True:
         linked &= ~within.by_hidden_driver
+    oriented = within.oriented & ~within.by_hidden_driver
+    linked = along_lagged_edges(linked, oriented, chosen, may_be_within)
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
     linked |= must_be_within
-    chosen = significant(evidence)
     chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
     beside_driver = beside_a_driver(evidence, present, allowed, chosen & ~own, linked)
     if beside_driver is not None:
@@ -238,7 +245,7 @@ def found_edges(
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked,
-        oriented=within.oriented & ~within.by_hidden_driver | ~free | must_be_within,
+        oriented=oriented | ~free | must_be_within,
         main_lag=main,
         evidence=evidence,
         within_evidence=within,
@@ -246,6 +253,30 @@ def found_edges(
         hidden=hidden,
         driven=beside_driver is not None,
     )
+
+
+def along_lagged_edges(
+    linked: BoolArray, oriented: BoolArray, lagged: BoolArray, allowed: BoolArray
+) -> BoolArray:
+    """Turn links within a slot whose direction is not claimed along the lagged edge of the pair.
+
+    What takes longer than a slot is seen at a lag, and what is done by then within the slot: a
+    cause that acts over time shows at both, in one direction. A link is not turned if the pair has
+    lagged edges both ways, if that direction is not `allowed`, or if it would close a cycle.
+
+    Examples
+    --------
+    >>> link = np.array([[False, True], [False, False]])
+    >>> along_lagged_edges(link, link & False, link.T, np.ones((2, 2), bool))
+    array([[False, False], [ True, False]])
+    """
+    linked = linked.copy()
+    back = linked & ~oriented & (lagged & ~lagged.T & allowed).T
+    for cause, effect in np.argwhere(back).tolist():
+        linked[cause, effect] = False
+        turned = not reaches(linked, cause, effect)
+        linked[(effect, cause) if turned else (cause, effect)] = True
+    return linked
 
 
 def main_lag(evidence: Evidence, allowed: BoolArray) -> NDArray[np.int64]:

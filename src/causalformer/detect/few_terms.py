@@ -57,7 +57,7 @@ BoolArray = NDArray[np.bool_]
 
 N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
-_AT_ONE_LAG, _OVER_LAGS, _NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
+_AT_ONE_LAG, _OVER_LAGS, NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
 _MOST_CHOSEN = 100  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
 TERMS_IN_ROWS = 2**23  # that the variance of scores is read from, at most
@@ -710,7 +710,7 @@ class Search:
         weights = counts / (1.0 + np.arange(self._max_lag)[:, None])
         weights[..., 0] *= _AT_ONE_LAG / np.maximum(weights[..., :1].sum(axis=1), _TINY)
         bent = np.maximum(weights[..., 1:].sum(axis=(1, 2), keepdims=True), _TINY)
-        weights[..., 1:] *= _NOT_STRAIGHT / bent
+        weights[..., 1:] *= NOT_STRAIGHT / bent
         at, straight = np.arange(0, len(self._rest), _N_FORMS).reshape(shape[:2]), counts[..., 0]
         known = np.moveaxis(self._beside.known[:, at], 0, -1)  # cause, lag, direction
         gram = self._terms.between[at[..., None], at[:, None]] - known @ np.swapaxes(known, 1, 2)
@@ -751,7 +751,7 @@ class Search:
         weights = np.where(
             straight,
             _AT_ONE_LAG * likely / max(float(likely[straight].sum()), _TINY),
-            _NOT_STRAIGHT * likely / max(float(likely[~straight].sum()), _TINY),
+            NOT_STRAIGHT * likely / max(float(likely[~straight].sum()), _TINY),
         )
         if straight.any():
             less = float(np.average(unequal[straight], weights=share[straight]))

@@ -26,7 +26,7 @@ figure. And one hidden driver of all series (a factor) is compared with the whol
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
-from causalformer.detect.few_terms import basis_terms, search_terms
+from causalformer.detect.few_terms import basis_term, basis_terms, search_terms
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -54,6 +54,7 @@ _LEAST_UNIQUE = 0.005  # variance that is no factor's (Heywood cases)
 _GLITCH = 5.0  # standard deviations of a normal law
 _PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
+_NUMBERS = 2**22  # of columns that are kept
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
 
@@ -285,6 +286,7 @@ def make_present(
         better = [Term(effect, _PREDICTED, 0)] if error[effect] < search.error else []
         terms.append(chosen + better)
 
+    @lru_cache(maxsize=_NUMBERS // len(samples))
     def column(term: Term) -> FloatArray:
         if term.lag == _PREDICTED:
             return np.asarray(scores[:, term.cause] - residual[:, term.cause])
@@ -292,7 +294,7 @@ def make_present(
         missing = np.isnan(value)
         if missing.any():
             value[missing] = _in_units(past[missing, term.cause, term.lag], standard, term.cause)
-        return np.asarray(basis_terms(value)[:, term.form])
+        return basis_term(value, term.form)
 
     now = np.where(observed, standard[samples.slot], 0.0)
     return Present(now, observed, terms, column, samples.slot, samples.max_lag)
@@ -466,11 +468,15 @@ class _Equations:
     def costs(self, part: tuple[int, ...]) -> list[list[float]]:
         """Give what every one of some series costs after each subset of them, as bits."""
         if part not in self._costs:
-            subsets = [
-                [k for place, k in enumerate(part) if subset >> place & 1]
-                for subset in range(2 ** len(part))
-            ]
-            self._costs[part] = [[self.given(i, some).cost for some in subsets] for i in part]
+            places, every = range(len(part)), range(2 ** len(part))
+            self._costs[part] = []
+            for i in part:
+                offered = sum(1 << place for place in places if self._candidate[part[place], i])
+                cost = {
+                    some: self.given(i, [part[k] for k in places if some >> k & 1]).cost
+                    for some in {subset & offered for subset in every}
+                }
+                self._costs[part].append([cost[subset & offered] for subset in every])
         return self._costs[part]
 
     def price(self, effect: int) -> float:
@@ -537,7 +543,8 @@ def negentropy(x: FloatArray) -> float:
     if len(x) < 2:
         return 0.0
     u = (x - x.mean()) / max(float(x.std()), _TINY)
-    flat = float((np.logaddexp(u, -u) - np.log(2.0)).mean()) - 0.374567
+    size = np.abs(u)
+    flat = float((size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)).mean()) - 0.374567
     skewed = float((u * np.exp(-(u**2) / 2.0)).mean())
     return 79.047 * flat**2 + 7.4129 * skewed**2
 
@@ -558,12 +565,37 @@ class _Order:
         a, b = sorted((self.series.index(x), self.series.index(y)))
         first, last, between = self.series[a], self.series[b], self.series[a + 1 : b]
         if self._exact:
-            orders = [_exact_order(self._equations, sorted(self.series), (last, first))]
+            part = sorted(self.series)
+            turned = min(
+                cost
+                for subset, cost in enumerate(self._least_through)
+                if subset >> part.index(last) & 1 and not subset >> part.index(first) & 1
+            )
         else:
             ways = ((last, first, *between), (*between, last, first))
-            orders = [(*self.series[:a], *way, *self.series[b + 1 :]) for way in ways]
-        turned = min(_Order(self._equations, order, exact=self._exact).cost for order in orders)
+            orders = ((*self.series[:a], *way, *self.series[b + 1 :]) for way in ways)
+            turned = min(_Order(self._equations, order, exact=False).cost for order in orders)
         return (turned - self.cost) * (1.0 if first == x else -1.0)
+
+    @cached_property
+    def _least_through(self) -> list[float]:
+        """The least cost of all orders that begin with each subset of the series, as bits."""
+        costs = self._equations.costs(tuple(sorted(self.series)))
+        bits = [1 << place for place in range(len(costs))]
+        before, after = ([0.0] * 2 ** len(bits) for _ in range(2))
+        for subset in range(1, len(before)):
+            before[subset] = min(
+                before[subset ^ bit] + cost[subset ^ bit]
+                for bit, cost in zip(bits, costs, strict=True)
+                if subset & bit
+            )
+        for subset in reversed(range(len(after) - 1)):
+            after[subset] = min(
+                after[subset ^ bit] + cost[subset]
+                for bit, cost in zip(bits, costs, strict=True)
+                if not subset & bit
+            )
+        return [sum(both) for both in zip(before, after, strict=True)]
 
     @cached_property
     def driven(self) -> tuple[int, ...]:
@@ -582,29 +614,22 @@ def _best_order(equations: _Equations, part: list[int]) -> _Order:
     return order if order.driven else _climbed(equations, order)
 
 
-def _exact_order(
-    equations: _Equations, part: list[int], first: tuple[int, int] | None = None
-) -> tuple[int, ...]:
-    """Compare all orders (Silander and Myllymäki 2006); `first` names two series and their order.
+def _exact_order(equations: _Equations, part: list[int]) -> tuple[int, ...]:
+    """Compare all orders (Silander and Myllymäki 2006).
 
     The best order of every subset follows from those of the subsets with one series less.
     """
-    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     costs = equations.costs(tuple(part))
-    bits = [1 << place for place in range(len(part))]
-    before = [0] * len(part)  # who must come before a series
-    if first is not None:
-        before[part.index(first[1])] = bits[part.index(first[0])]
+    best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     for subset in range(1, 2 ** len(part)):
         ways = []
-        for place, bit in enumerate(bits):
-            without = subset ^ bit
-            if without < subset and without in best and before[place] & without == before[place]:
+        for place, last in enumerate(part):
+            without = subset ^ (1 << place)
+            if without < subset:
                 cost, order = best[without]
-                ways.append((cost + costs[place][without], (*order, part[place])))
-        if ways:
-            best[subset] = min(ways)
-    return best[2 ** len(part) - 1][1]
+                ways.append((cost + costs[place][without], (*order, last)))
+        best.append(min(ways))
+    return best[-1][1]
 
 
 def _greedy_order(equations: _Equations, part: list[int]) -> _Order:
@@ -698,6 +723,7 @@ def _costs_of_factors(
     enough = [place for place, errors in enumerate(each) if len(errors) >= 2 * size]
     least = np.full(len(groups), np.inf)
     correlation = np.array([np.corrcoef(each[place].T) for place in enough])
+    known = {} if cautious else {place: _sum_of_negentropy(each[place]) for place in enough}
     for n_factors in range(1, _MOST_FACTORS + 1):
         n_loadings = size * n_factors - n_factors * (n_factors - 1) // 2
         if not enough or n_loadings >= size * (size - 1) // 2:
@@ -713,7 +739,8 @@ def _costs_of_factors(
             fit = len(errors) * _misfit(matrix, loading) / (_unequal(errors) if cautious else 1.0)
             cost = float(fit + n_loadings * np.mean(price))
             if not cautious:
-                cost -= 2.0 * len(errors) * _unique_negentropy(errors, loading, weight)
+                left = errors - errors @ weight.T @ loading.T
+                cost -= 2.0 * len(errors) * (_sum_of_negentropy(left) - known[place])
             least[place] = min(least[place], cost)
     return [
         cost + _cost_without_links(equations, order, group)
@@ -749,10 +776,9 @@ def _correlation(equations: list[Equation], rows: IntArray) -> FloatArray | None
     return np.asarray(np.corrcoef(_errors(equations, rows).T))
 
 
-def _unique_negentropy(errors: FloatArray, loading: FloatArray, weight: FloatArray) -> float:
-    """Say by how much factors raise the negentropy of errors, in the sum of all series."""
-    left = errors - errors @ weight.T @ loading.T
-    return sum(map(negentropy, left.T)) - sum(map(negentropy, errors.T))
+def _sum_of_negentropy(errors: FloatArray) -> float:
+    """Give how far the errors of all series are from Gaussian."""
+    return sum(map(negentropy, errors.T))
 
 
 def _unequal(errors: FloatArray) -> float:
@@ -795,17 +821,18 @@ def factor_model(correlation: FloatArray, n_factors: int = 1) -> tuple[FloatArra
     size, axes = np.linalg.eigh(correlation)
     above = np.sqrt(np.maximum(size[..., -n_factors:] - 1.0, 0.01))
     loading = axes[..., -n_factors:] * above[..., None, :]
-    weight, identity = np.zeros_like(np.swapaxes(loading, -1, -2)), np.eye(n_factors)
+    weight, identity = np.zeros_like(loading.swapaxes(-1, -2)), np.eye(n_factors)
     moves = np.ones(correlation.shape[:-2], dtype=bool)
     for _ in range(_EM_ROUNDS):
         before, matrix = loading[moves], correlation[moves]
         unique = np.maximum(1.0 - (before**2).sum(axis=-1), _LEAST_UNIQUE)
         scaled = before / unique[..., None]
-        turned = np.swapaxes(before, -1, -2) @ scaled
-        scores = np.linalg.solve(identity + turned, np.swapaxes(scaled, -1, -2))
-        shared = matrix @ np.swapaxes(scores, -1, -2)
+        scores = np.linalg.solve(
+            identity + before.swapaxes(-1, -2) @ scaled, scaled.swapaxes(-1, -2)
+        )
+        shared = matrix @ scores.swapaxes(-1, -2)
         moment = identity - scores @ before + scores @ shared
-        after = np.swapaxes(np.linalg.solve(moment, np.swapaxes(shared, -1, -2)), -1, -2)
+        after = np.linalg.solve(moment, shared.swapaxes(-1, -2)).swapaxes(-1, -2)
         loading[moves], weight[moves] = after, scores
         moves[moves] = np.abs(after - before).max(axis=(-1, -2)) >= _CONVERGED
         if not moves.any():

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer.arrays import orthonormal
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -141,8 +142,7 @@ def _changes_of(
     base = np.column_stack([np.ones(len(past)), past[:, held], *_bent_forms(past[:, bent])])
     if len(past) < _ROWS_PER_WEIGHT * (base.shape[1] + _N_HALF_WAVES):
         return []
-    axes, size, _ = np.linalg.svd(base, full_matrices=False)
-    axes = axes[:, size > _SAME * size[0]]
+    axes = orthonormal(base)
     now = samples.now[:, effect].cpu().double().numpy()[rows].clip(-_REACH, _REACH)
     error = now - axes @ (axes.T @ now)
     by_chance = _N_HALF_WAVES * error.var()

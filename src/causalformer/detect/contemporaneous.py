@@ -758,7 +758,8 @@ def _common_rows(equations: list[Equation]) -> IntArray:
     """Give the rows that all equations have."""
     rows = equations[0].rows
     for equation in equations[1:]:
-        rows = np.intersect1d(rows, equation.rows)
+        if not np.array_equal(rows, equation.rows):
+            rows = np.intersect1d(rows, equation.rows, assume_unique=True)
     return rows
 
 

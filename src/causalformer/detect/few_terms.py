@@ -480,8 +480,10 @@ class Products:
 def _columns(
     samples: Samples, some: slice | IntArray = slice(None)
 ) -> Float[np.ndarray, "sample column"]:
-    """Give ``1, term, ..., term, effect, ...`` of some samples."""
+    """Give ``1, term, ..., term, effect, ...`` of some samples; an effect is zero if missing."""
     past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
+    if not samples.complete:
+        now = np.where(samples.observed[some].cpu().numpy() > 0, now, 0.0)
     terms = basis_terms(past).reshape(len(past), past[0].size * _N_FORMS)
     return np.hstack([np.ones((len(past), 1)), terms, now])
 

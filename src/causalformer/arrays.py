@@ -1,9 +1,12 @@
-"""Arrays of numbers that users hand in: ``[cause, effect]`` or ``[cause, effect, lag]``."""
+"""Arrays of numbers: those that users hand in, ``[cause, effect]`` or so, and axes of others."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalformer.errors import DataError
+
+_SAME = 1e-6  # share of the largest size below which a direction is none
+_CLEAR = 1e-3  # share above which squares tell directions well enough
 
 
 def is_whole(value: object) -> bool:
@@ -15,6 +18,22 @@ def is_whole(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def orthonormal(columns: NDArray[np.float64], largest: float = 0.0) -> NDArray[np.float64]:
+    """Give orthonormal axes of columns, but for those that are zero beside the largest.
+
+    Examples
+    --------
+    >>> abs(orthonormal(np.array([[3.0, 6.0], [4.0, 8.0]])).round(6))
+    array([[0.6],
+           [0.8]])
+    """
+    square, turned = np.linalg.eigh(columns.T @ columns)
+    if (square > _CLEAR**2 * square.max(initial=largest**2)).all():
+        return np.asarray(columns @ (turned / np.sqrt(square)))
+    axes, size, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(axes[:, size > _SAME * size.max(initial=largest)])
 
 
 def checked_array(

@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer import scratch
+from causalformer.arrays import orthonormal
 from causalformer.data.series import SeriesTable
 from causalformer.errors import SettingsError
 from causalformer.names import listed
@@ -71,7 +72,6 @@ _RETURNS = -2.86  # Dickey and Fuller's 5 % point, constant only
 _PER_TERM = 0.5  # by which each further term lowers it: -3.41 with a line, -3.8 with a curve
 _ROUNDING = 1e-9
 _SAME = 1e-6  # share of a term's square below which others say the same
-_CLEAR = 1e-3  # share of the largest size above which squares tell axes well enough
 
 
 @dataclass(frozen=True, order=True)
@@ -470,11 +470,13 @@ class _Innovations:
         self._x, self._now = x, x[self.rows]
         past = [x[self.rows - lag] for lag in range(1, n_lags + 1)]
         self._past = np.column_stack([np.ones(len(self.rows)), *past])
-        self._of_past = _axes(_normed(self._past))
+        self._of_past = orthonormal(_normed(self._past))
         self.hold(())
         centred = self._now - self._now.sum() / max(len(self.rows), 1)
         if self._square <= (_ROUNDING * np.linalg.norm(centred)) ** 2:
-            self._of_past = _axes(_normed(self._past[:, :1]))  # a clock: its past would hide it
+            self._of_past = orthonormal(
+                _normed(self._past[:, :1])
+            )  # a clock: its past would hide it
             self.hold(())
 
     def hold(self, terms: Iterable[Term]) -> None:
@@ -488,7 +490,7 @@ class _Innovations:
             held = _normed(held)
             for _ in range(2):  # twice is enough (Giraud et al. 2005)
                 held = held - self._of_past @ (self._of_past.T @ held)
-            self._axes = np.hstack([self._of_past, _axes(held, 1.0)])
+            self._axes = np.hstack([self._of_past, orthonormal(held, 1.0)])
         self._error = self._now - self._axes @ (self._axes.T @ self._now)
         self._square = max(float(self._error @ self._error), np.finfo(float).tiny)
 
@@ -533,7 +535,8 @@ class _Innovations:
     def level_gain(self, term: Term) -> float:
         """Give what a term explains of the series itself, its past not held."""
         columns = term.columns(self.n_slots)
-        return float(self._rest @ (columns @ np.linalg.lstsq(columns, self._rest, rcond=_SAME)[0]))
+        shared, gram = columns.T @ self._rest, columns.T @ columns
+        return float(shared @ np.linalg.lstsq(gram, shared, rcond=_SAME**2)[0])
 
     def line(self) -> Term:
         """Give the line that gains most.
@@ -607,15 +610,6 @@ def _normed(columns: FloatArray) -> FloatArray:
     """Bring columns to length one."""
     length = np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
     return np.asarray(columns / length)
-
-
-def _axes(columns: FloatArray, largest: float = 0.0) -> FloatArray:
-    """Give orthonormal axes of columns, but for those that are zero beside the largest."""
-    square, turned = np.linalg.eigh(columns.T @ columns)
-    if (square > (_CLEAR * np.sqrt(square.max(initial=largest**2))) ** 2).all():
-        return np.asarray(columns @ (turned / np.sqrt(square)))
-    axes, size, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(axes[:, size > _SAME * size.max(initial=largest)])
 
 
 def _with_past(x: FloatArray, order: float) -> NDArray[np.int64]:

@@ -177,12 +177,12 @@ def train_network(
         missing = torch.rand(len(slots), generator=generator) < settings.removed_share
         which = torch.randint(model.n_causes, (len(slots),), generator=generator)
         removed = torch.zeros(len(slots), model.n_causes)
-        removed[torch.arange(len(slots)), which] = missing.float()
+        removed.scatter_(1, which[:, None], missing.float()[:, None])
         return masked_source_loss(
             network,
-            past[slots],
-            now[slots],
-            learns[slots],
+            past.index_select(0, slots),
+            now.index_select(0, slots),
+            learns.index_select(0, slots),
             removed.to(past),
             ridge,
             lag_weight,

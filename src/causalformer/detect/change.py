@@ -23,9 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from causalformer.arrays import orthonormal
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _N_HALF_WAVES = 6
@@ -36,6 +38,7 @@ MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
 _MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
 _REACH = 3.5  # standard deviations; values beyond do not count as farther out
 _NEARLY = 0.99  # what is clearly less need not be looked at closely
+_AT_ONCE = 2**10  # rows
 _SAME = 1e-6  # share of a column's square below which others say the same
 
 
@@ -103,6 +106,8 @@ def find_changes(
     found: dict[tuple[int, int], list[Change]] = {}
     for samples in scales:
         past = samples.past.cpu().double().numpy().clip(-_REACH, _REACH)
+        if samples.hidden is not None:  # a value that is missing tells of no change
+            past[samples.hidden.cpu().numpy()] = 0.0
         waves = np.cos(np.pi * np.outer(clock[samples.slot], np.arange(2 * _N_HALF_WAVES + 1)))
         clearest: dict[tuple[int, int], Change] = {}
         for effect in range(drawn.shape[1]):
@@ -134,25 +139,22 @@ def _changes_of(
     held = np.repeat(np.asarray(bent.any(axis=1))[:, None], bent.shape[1], axis=1)
     rows = np.flatnonzero(samples.observed[:, effect].cpu().numpy() > 0)
     if samples.hidden is not None:
-        hidden = samples.hidden.cpu().numpy()
-        rows = rows[~hidden[rows][:, held].any(axis=1)]
-        past = np.where(hidden, 0.0, past)  # a value that is missing tells of no change
-    past, waves, slot = past[rows], waves[rows], samples.slot[rows]
-    base = np.column_stack([np.ones(len(past)), past[:, held], *_bent_forms(past[:, bent])])
-    if len(past) < _ROWS_PER_WEIGHT * (base.shape[1] + _N_HALF_WAVES):
+        rows = rows[~samples.hidden.cpu().numpy()[:, held][rows].any(axis=1)]
+    parts = past[:, held][rows], *_bent_forms(past[:, bent][rows])
+    base = np.column_stack([np.ones(len(rows)), *parts])
+    if len(rows) < _ROWS_PER_WEIGHT * (base.shape[1] + _N_HALF_WAVES):
         return []
-    axes, size, _ = np.linalg.svd(base, full_matrices=False)
-    axes = axes[:, size > _SAME * size[0]]
+    axes = orthonormal(base)
     now = samples.now[:, effect].cpu().double().numpy()[rows].clip(-_REACH, _REACH)
     error = now - axes @ (axes.T @ now)
     by_chance = _N_HALF_WAVES * error.var()
     least = _LEAST_SHARE * len(now) * now.var() + by_chance
-    n_neighbours = int(np.ceil(4 * (len(past) / 100) ** (2 / 9)))
-    large = _explained(past[:, candidates], axes, error, waves) > _NEARLY * least
-    waves = waves[:, 1 : _N_HALF_WAVES + 1]
+    n_neighbours = int(np.ceil(4 * (len(rows) / 100) ** (2 / 9)))
+    large = _explained(past, candidates, rows, axes, error, waves) > _NEARLY * least
+    waves, slot = waves[rows, 1 : _N_HALF_WAVES + 1], samples.slot[rows]
     found = []
     for cause, lag in np.argwhere(candidates)[large].tolist():
-        x = past[:, cause, lag]
+        x = past[rows, cause, lag]
         straight = x - axes @ (axes.T @ x)
         square = float(straight @ straight)
         moved = x[:, None] * waves
@@ -173,21 +175,37 @@ def _changes_of(
     return found
 
 
-def _explained(x: FloatArray, axes: FloatArray, error: FloatArray, waves: FloatArray) -> FloatArray:
-    """Give what the waves of every column explain of an error that is free from axes.
+def _explained(
+    past: FloatArray,
+    candidates: BoolArray,
+    rows: IntArray,
+    axes: FloatArray,
+    error: FloatArray,
+    waves: FloatArray,
+) -> FloatArray:
+    """Give what the waves of every candidate explain of an error that is free from axes.
 
-    All follows from sums of products; the product of two waves is the sum of two others.
+    All follows from sums of products in the rows; the product of two waves is the sum of two
+    others.
     """
-    k = np.arange(_N_HALF_WAVES) + 1
-    square, beside = waves.T @ x**2, axes.T @ x
+    k, n_waves = np.arange(_N_HALF_WAVES) + 1, _N_HALF_WAVES + 1
+    n_axes, n_columns = axes.shape[1], int(candidates.sum())
+    square, products = np.zeros((waves.shape[1], n_columns)), np.zeros((1, n_columns))
+    for first in range(0, len(rows), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        x, wave = past[rows[some]][:, candidates], waves[rows[some]]
+        both = np.column_stack([axes[some], error[some]])
+        products = products + (wave[:, :n_waves, None] * both[:, None]).reshape(len(x), -1).T @ x
+        square += wave.T @ x**2
+    known, total = np.split(products.reshape(n_waves, n_axes + 1, n_columns), [n_axes], axis=1)
+    beside, known = known[0], known[1:]  # wave, axis, column
+    at_level, total = total[0, 0], total[1:, 0]
     gram = (square[np.abs(k - k[:, None])] + square[k + k[:, None]]) / 2  # wave, wave, column
-    known = np.stack([(axes * wave[:, None]).T @ x for wave in waves.T[k]])  # wave, axis, column
-    total = (waves[:, k] * error[:, None]).T @ x
     rest = square[0] - (beside**2).sum(axis=0)
     by_itself = rest > _SAME * square[0]
     straight = np.where(by_itself, 1.0 / np.sqrt(np.where(by_itself, rest, 1.0)), 0.0)
     along = (square[k] - (known * beside).sum(axis=1)) * straight
-    total = (total - along * straight * (error @ x)).T
+    total = (total - along * straight * at_level).T
     gram = np.moveaxis(gram - along * along[:, None], -1, 0)
     gram = gram - np.einsum("kac,lac->ckl", known, known)
     weights = np.linalg.pinv(gram, hermitian=True) @ total[..., None]

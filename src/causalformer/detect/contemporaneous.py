@@ -27,7 +27,7 @@ figure; beforehand one link in five is such, as of lagged edges. And one hidden 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -37,7 +37,7 @@ from causalformer.detect.criterion import backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
 from causalformer.detect.factors import LEAST_DRIVEN, BesideFactors, links_beside_factors
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
-from causalformer.detect.few_terms import NOT_STRAIGHT, basis_terms, search_terms
+from causalformer.detect.few_terms import NOT_STRAIGHT, basis_term, basis_terms, search_terms
 from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
@@ -52,6 +52,7 @@ _TINY = 1e-12
 _GLITCH = 5.0  # standard deviations of a normal law
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
+_NUMBERS = 2**22  # of columns that are kept
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
 _HIDDEN = 0.2  # share of links that are a hidden driver's beforehand: see `hidden_drivers`
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
@@ -302,6 +303,7 @@ def make_present(
         better = [Term(effect, PREDICTED, 0)] if error[effect] < search.error else []
         terms.append(chosen + better)
 
+    @lru_cache(maxsize=_NUMBERS // len(samples))
     def column(term: Term) -> FloatArray:
         if term.lag == PREDICTED:
             return np.asarray(scores[:, term.cause] - residual[:, term.cause])
@@ -309,7 +311,7 @@ def make_present(
         missing = np.isnan(value)
         if missing.any():
             value[missing] = _in_units(past[missing, term.cause, term.lag], standard, term.cause)
-        return np.asarray(basis_terms(value)[:, term.form])
+        return basis_term(value, term.form)
 
     now = np.where(observed, standard[samples.slot], 0.0)
     return Present(now, observed, terms, column, samples.slot, samples.max_lag)
@@ -739,7 +741,8 @@ def _common_rows(equations: list[Equation]) -> IntArray:
     """Give the rows that all equations have."""
     rows = equations[0].rows
     for equation in equations[1:]:
-        rows = np.intersect1d(rows, equation.rows)
+        if not np.array_equal(rows, equation.rows):
+            rows = np.intersect1d(rows, equation.rows, assume_unique=True)
     return rows
 
 

@@ -90,6 +90,7 @@ def negentropy(x: FloatArray) -> float:
     if len(x) < 2:
         return 0.0
     u = (x - x.mean()) / max(float(x.std()), _TINY)
-    flat = float((np.logaddexp(u, -u) - np.log(2.0)).mean()) - 0.374567
+    size = np.abs(u)
+    flat = float((size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)).mean()) - 0.374567
     skewed = float((u * np.exp(-(u**2) / 2.0)).mean())
     return 79.047 * flat**2 + 7.4129 * skewed**2

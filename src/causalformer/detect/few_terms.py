@@ -37,10 +37,10 @@ below its mean over the lags of a form, as restless times last. A term that does
 not chosen.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -480,8 +480,10 @@ class Products:
 def _columns(
     samples: Samples, some: slice | IntArray = slice(None)
 ) -> Float[np.ndarray, "sample column"]:
-    """Give ``1, term, ..., term, effect, ...`` of some samples."""
+    """Give ``1, term, ..., term, effect, ...`` of some samples; an effect is zero if missing."""
     past, now = (x[some].cpu().double().numpy() for x in (samples.past, samples.now))
+    if not samples.complete:
+        now = np.where(samples.observed[some].cpu().numpy() > 0, now, 0.0)
     terms = basis_terms(past).reshape(len(past), past[0].size * _N_FORMS)
     return np.hstack([np.ones((len(past), 1)), terms, now])
 
@@ -494,16 +496,22 @@ def basis_terms(values: FloatArray) -> FloatArray:
     >>> basis_terms(np.array([1.0])).round(2)
     array([[ 1.  ,  0.  , -0.82,  0.91, -0.42,  1.  ]])
     """
-    square = values**2
-    forms = (
-        values,
-        (square - 1.0) / np.sqrt(2.0),
-        values * (square - 3.0) / np.sqrt(6.0),
-        np.sin(2.0 * values),
-        np.cos(2.0 * values),
-        np.abs(values),
-    )
-    return np.stack(forms, axis=-1)
+    return np.stack([basis_term(values, form) for form in range(_N_FORMS)], axis=-1)
+
+
+def basis_term(values: FloatArray, form: int) -> FloatArray:
+    """Give one of the basis terms of every value."""
+    return np.asarray(_FORMS[form](values))
+
+
+_FORMS: Final[tuple[Callable[[FloatArray], FloatArray], ...]] = (
+    lambda x: x,
+    lambda x: (x**2 - 1.0) / np.sqrt(2.0),
+    lambda x: x * (x**2 - 3.0) / np.sqrt(6.0),
+    lambda x: np.sin(2.0 * x),
+    lambda x: np.cos(2.0 * x),
+    np.abs,
+)
 
 
 class _Beside:

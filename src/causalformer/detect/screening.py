@@ -105,7 +105,7 @@ def screen(
         ranked, p_value = _ranked(samples, n_kept, wanted, excluded)
     pool = torch.sort(ranked[:, :n_pool], dim=1).values
     # those that share all products are two groups, as each group has to sum them
-    size = max(_GROUP, -(-n_series // 2)) if n_pool == n_series else _GROUP
+    size = -(-n_series // 2) if n_pool == n_series > TOGETHER else _GROUP
     groups = (_group(samples, pool, allowed, some) for some in every.split(size))
     sparse = SparseTests.joined(p_value, pool.T.numpy(), share(_tested, groups))
     candidates = []

@@ -92,7 +92,7 @@ class _Loss(torch.autograd.Function):
         gradients = [torch.empty_like(weight) for weight in weights]
         n_folds, n_effects, n_channels = weights[0].shape[2:]
 
-        def of(folds: slice) -> Float[Tensor, ""]:
+        def of(folds: slice) -> Tensor:
             some, target, counts = inputs, now, learns[:, folds]
             n_together = counts.shape[1]
             if n_together > 1:  # as if the effects of another fold were other effects

@@ -40,6 +40,12 @@ def test_units_and_rounding_of_a_file_do_not_matter():
         assert (np.isnan(found(made)[0].values[:, 0]) == lost).all()
 
 
+def test_an_outlier_makes_no_lines():
+    x = np.random.default_rng(0).standard_normal(300)
+    x[50] = 1e9
+    assert not found(x)[1]
+
+
 def test_the_table_of_the_user_is_not_touched():
     x, _ = filled()
     table = SeriesTable(x[:, None], ("x",))

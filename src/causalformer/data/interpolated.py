@@ -60,7 +60,8 @@ def without_interpolated(table: SeriesTable) -> tuple[SeriesTable, str]:
 def _on_line(x: FloatArray, segments: Sequence[slice]) -> BoolArray:
     """Say which values are the mean of their neighbours, on a line that is not level."""
     on_line = np.zeros(len(x), dtype=bool)
-    spread = float(np.nanstd(x))
+    lower, upper = np.nanquantile(x, (0.25, 0.75))  # outliers do not widen it
+    spread = float(upper - lower)
     for segment in segments:
         part = x[segment]
         bend = np.abs(part[2:] - 2.0 * part[1:-1] + part[:-2])
@@ -80,5 +81,6 @@ def _beyond_chance(x: FloatArray, on_line: BoolArray) -> bool:
     gaps = np.diff(np.unique(observed))
     if len(gaps) < 2:
         return False
-    by_chance = len(x) * float(gaps.min()) / max(float(observed.std()), 1e-300)
+    lower, upper = np.quantile(observed, (0.25, 0.75))
+    by_chance = len(x) * float(gaps.min()) / max(float(upper - lower), 1e-300)
     return bool(on_line.sum() > _BEYOND_CHANCE * by_chance)

@@ -220,16 +220,22 @@ def found_edges(
         linked &= family_counts(within_q, alpha)
     if instantaneous is not True:
         linked &= ~within.by_hidden_driver
+        # what others do during a slot explains what a flow shows within it
+        linked &= ~(evidence.flows | evidence.flows.T)
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
     linked |= must_be_within
-    chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
+    # terms that do not explain an effect say nothing of edges told by what happens during a slot
+    by_present = explained_by_the_present(evidence, allowed, chosen, linked, alpha)
+    chosen &= ~by_present | evidence.flows
     free = may_be_within & may_be_within.T
     main = main_lag(evidence, allowed)
     between = chosen & ~own
-    by_factor = explained_by_a_factor(
-        evidence, present, allowed, between, alpha, settings.min_effect
-    )
+    by_factor = None
+    if not evidence.flows.any():
+        by_factor = explained_by_a_factor(
+            evidence, present, allowed, between, alpha, settings.min_effect
+        )
     if by_factor is not None:
         chosen, between = chosen & ~by_factor, between & ~by_factor
     hidden = hidden_drivers(present, between, main)

@@ -24,8 +24,9 @@ is left of it: what others leave is small in a flow without noise, and so is wha
 
 Not every system flows. If others act from one slot to the next, what they do meanwhile is news that
 has not reached the effect yet, and their values at the beginning of a slot explain it better than
-the means over the slot. Both explanations have equally many coefficients, so that one is taken that
-is likelier (Vuong 1989): each beside the effect's own past, and without its own present.
+the means over the slot; if they act at once, within a slot, those at its end do. All three
+explanations have equally many coefficients, so the means must be likelier than both others (Vuong
+1989): each beside the effect's own past, and without its own present.
 """
 
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class FlowTests:
     explained : array ``[cause, effect]``
         Share of the variance of the effect's change that the cause's best term explains.
     lead : array ``[effect]``
-        Vuong's statistic: large if others act during the slot and not from its beginning.
+        Vuong's statistic: large if others act during the slot and not at one of its ends.
     flows : array of bool ``[effect]``
         Of which effects this is the better explanation.
     """
@@ -102,7 +103,7 @@ def flow_tests(
     rows = follows[:: max(1, -(-len(follows) // _MOST_ROWS))]
     if len(rows) < _LEAST_ROWS or not unexplained.any():
         return FlowTests(p_value, explained, np.zeros(n_effects), np.zeros(n_effects, dtype=bool))
-    lead = np.zeros((len(rows), n_effects))
+    lead = np.zeros((len(rows), n_effects, 2))
 
     def test(effect: int) -> None:
         causes = np.flatnonzero(allowed[:, effect] | own[:, effect])
@@ -115,7 +116,7 @@ def flow_tests(
 
     for effect in np.flatnonzero(unexplained).tolist():
         test(effect)
-    flows = unexplained & (_vuong(lead.sum(axis=1, keepdims=True)) > _LIKELIER)
+    flows = unexplained & (_vuong(lead.sum(axis=1)) > _LIKELIER)
     if flows.any():
         for effect in np.flatnonzero(~unexplained).tolist():
             test(effect)
@@ -131,10 +132,10 @@ def _values(
     return np.asarray(samples.past[rows[:, None], columns].cpu().double().numpy())
 
 
-def _vuong(lead: Float[np.ndarray, "row effect"]) -> FloatArray:
-    """Give the mean of every column over its standard error; zero if there is none."""
+def _vuong(lead: Float[np.ndarray, "row *effect two"]) -> FloatArray:
+    """Give the mean of every lead over its standard error, of two the smaller one."""
     spread = np.sqrt(len(lead)) * lead.std(axis=0)
-    return np.asarray(lead.sum(axis=0) / np.where(spread > 0, spread, 1.0))
+    return np.asarray((lead.sum(axis=0) / np.where(spread > 0, spread, 1.0)).min(axis=-1))
 
 
 class _Search:
@@ -178,24 +179,24 @@ class _Search:
             np.array([share[its].max() for its in of_cause]),
         )
 
-    def lead(self, past: Float[np.ndarray, "row lag"]) -> FloatArray:
-        """Compare the likelihoods of every row: others act during the slot, or at its beginning.
+    def lead(self, past: Float[np.ndarray, "row lag"]) -> Float[np.ndarray, "row two"]:
+        """Compare the likelihoods of every row: others act during the slot, or at one of its ends.
 
-        Both beside the effect's own `past`. Its own present would tell all of the change.
+        All beside the effect's own `past`. Its own present would tell all of the change.
         """
         own, pair = self._start[:, self._own], self._pair[self._chosen]
         pair = pair[((pair != self._own) & (pair != _NOTHING)).any(axis=1)]
         if not len(pair):
-            return np.zeros(len(own))
+            return np.zeros((len(own), 2))
         end = self._end.copy()
         end[:, self._own] = own
         began, ended = _products(self._start, pair), _products(end, pair)
         alone = np.column_stack([np.ones(len(own)), past, own**2, own**3])
-        during, before = (
-            _residual(self._end[:, self._own], np.hstack([alone, terms]))
-            for terms in ((began + ended) / 2, began)
+        during, *at_once = (
+            _log_likelihood(self._end[:, self._own], np.hstack([alone, terms]))
+            for terms in ((began + ended) / 2, began, ended)
         )
-        return _log_likelihood(during) - _log_likelihood(before)
+        return during[:, None] - np.column_stack(at_once)
 
     def _choose(self) -> IntArray:
         """Add terms one by one while they pay, unequal errors counted."""
@@ -274,11 +275,8 @@ def _standardised(x: Float[np.ndarray, "row term"]) -> Float[np.ndarray, "row te
     return np.asarray(centred / np.maximum(centred.std(axis=0), _TINY))
 
 
-def _residual(y: FloatArray, x: Float[np.ndarray, "row column"]) -> FloatArray:
-    return np.asarray(y - x @ np.linalg.lstsq(x, y, rcond=None)[0])
-
-
-def _log_likelihood(wrong: FloatArray) -> FloatArray:
-    """Give the logarithm of the normal likelihood of every error, but for a constant."""
+def _log_likelihood(y: FloatArray, x: Float[np.ndarray, "row column"]) -> FloatArray:
+    """Give the logarithm of every row's likelihood in a normal regression, but for a constant."""
+    wrong = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
     variance = max(float((wrong**2).mean()), _TINY)
     return np.asarray(-0.5 * (np.log(variance) + wrong**2 / variance))

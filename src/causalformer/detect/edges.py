@@ -69,8 +69,9 @@ class FoundEdges:
     @property
     def by_hidden_driver(self) -> BoolArray:
         """Links within a slot that are not drawn, as a hidden driver explains them better."""
-        within = self.within_evidence
-        return np.asarray(within.linked & within.by_hidden_driver & ~self.drawn)
+        within, flows = self.within_evidence, self.evidence.flows
+        by_driver = within.linked & within.by_hidden_driver & ~(flows | flows.T)
+        return np.asarray(by_driver & ~self.drawn)
 
     @property
     def n_hidden(self) -> float:
@@ -238,7 +239,7 @@ def found_edges(
         )
     if by_factor is not None:
         chosen, between = chosen & ~by_factor, between & ~by_factor
-    hidden = hidden_drivers(present, between, main)
+    hidden = hidden_drivers(present, between & ~evidence.flows, main)
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked,

@@ -12,9 +12,10 @@ rule
 
 Here f is a sum of few terms out of the series, their squares, and products of two of them, each
 taken as the mean of both ends of the slot (equations of motion are read from data like this, e.g.
-Brunton et al. 2016). The rule is the same forwards and backwards in time, so it does not take an
-effect for a cause: if z follows y, the mean of z in a slot contains that of y, and this has nothing
-to do with the change of y, :math:`E (y_t + y_{t-1}) (y_t - y_{t-1}) = 0` in a stationary series.
+Brunton et al. 2016). The rule is the same forwards and backwards in time, so it hardly takes an
+effect for a cause: what z took from y during the slot is half the mean of y in z's own mean, and
+that has nothing to do with the change of y, :math:`E (y_t + y_{t-1}) (y_t - y_{t-1}) = 0` in a
+stationary series.
 The terms are chosen one by one, as in `causalformer.detect.few_terms`: by the extended information
 criterion (Chen and Chen 2008, γ = 1/2), unequal errors counted (White 1980; HC3). A cause is tested
 by the best of its terms beside those chosen; the p-value is multiplied by the number of terms on

@@ -73,6 +73,7 @@ def make_evidence(
         sparse_t=sparse_t,
         tested=np.ones_like(p, dtype=bool),
         candidates=np.ones_like(p, dtype=bool),
+        flows=np.zeros_like(p, dtype=bool),
     )
 
 

@@ -473,3 +473,40 @@ class TestKnowledge:
 
     def test_a_required_self_loop_is_at_a_lag(self):
         assert self.edges(make_evidence(), required=["c -> c"]) == ([(2, 2, 1)], [])
+
+
+class TestSeriesThatFlow:
+    """Pairs judged by what a cause does during the slot."""
+
+    @staticmethod
+    def evidence(*flows):
+        evidence = make_evidence(p_value={(0, 1): 1e-6, (1, 2): 1e-6})
+        judged = np.zeros((3, 3), dtype=bool)
+        judged[tuple(np.transpose(flows))] = True
+        return replace(evidence, flows=judged)
+
+    def test_the_present_takes_none_of_their_edges(self, monkeypatch):
+        monkeypatch.setattr(edges, "explained_by_the_present", lambda *given: given[2])
+        assert lagged(found(self.evidence((0, 1)))) == [(0, 1, 1)]
+
+    def test_nor_is_a_driver_of_all_series_looked_for(self, monkeypatch):
+        monkeypatch.setattr(edges, "beside_a_driver", lambda *_: make_evidence())
+        result = found(self.evidence((0, 1)))
+        assert lagged(result) == [(0, 1, 1), (1, 2, 1)]
+        assert not result.driven
+
+    @pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+    def test_their_links_within_a_slot_are_explained(self, pair):
+        within = make_within(linked=CLEAR)
+        assert within_edges(found(self.evidence(pair), within)) == []
+        assert within_edges(found(self.evidence((0, 2)), within)) == [[0, 1]]
+
+    @pytest.mark.parametrize("pair", [(0, 2), (2, 0)])
+    def test_nor_are_they_a_hidden_drivers(self, pair):
+        within = make_within(linked={(0, 2): 0.99}, hidden={(0, 2): 0.999})
+        assert found(self.evidence((0, 1)), within).by_hidden_driver.any()
+        assert not found(self.evidence(pair), within).by_hidden_driver.any()
+
+    def test_unless_links_are_asked_for(self):
+        within = make_within(linked=CLEAR)
+        assert within_edges(found(self.evidence((0, 1)), within, instantaneous=True)) == [[0, 1]]

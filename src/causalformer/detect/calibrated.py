@@ -6,7 +6,9 @@
 4. let the tests of few terms speak, too (`causalformer.detect.few_terms`), and alone where the
    network did not look; where the network knows more of an effect than the terms, they only confirm
    what it finds: a p-value goes down to the square of the network's;
-5. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
+5. if what the terms do not explain comes from what others do during a slot, test that in place of
+   what the past foretells (`causalformer.detect.flow`);
+6. control the false discovery rate and ask for a size (`causalformer.detect.evidence`).
 """
 
 from collections.abc import Callable
@@ -29,6 +31,7 @@ from causalformer.detect.evidence import (
     normal_p,
 )
 from causalformer.detect.few_terms import SparseTests, sparse_tests
+from causalformer.detect.flow import flow_tests
 from causalformer.detect.lags import single_lag_errors
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
@@ -60,6 +63,7 @@ OF_PAIRS = (
     "sparse_t",
     "tested",
     "candidates",
+    "flows",
 )
 """What `Evidence` knows of every pair by itself, without the others."""
 
@@ -79,7 +83,7 @@ class Evidence:
         By which share the held-out error grows without the cause.
     size : array
         `effect`, or the share of variance explained in the sparse test where that counts, if
-        larger.
+        larger; where series flow, the share of the effect's change that the cause explains.
     strength : array
         Spread of the cause's contribution to the prediction, in standard deviations of the effect.
     lag_profile : array ``[cause, effect, lag - 1]``
@@ -100,6 +104,8 @@ class Evidence:
         believed.
     candidates : array of bool
         Whether the network looked at the pair.
+    flows : array of bool
+        Whether the pair was judged by what the cause does during the slot.
     """
 
     p_value: FloatArray
@@ -116,6 +122,7 @@ class Evidence:
     sparse_t: FloatArray
     tested: BoolArray
     candidates: BoolArray
+    flows: BoolArray
 
     @property
     def largest_size(self) -> FloatArray:
@@ -286,7 +293,13 @@ def gather_evidence(
     both = half_cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
     confirmed = np.clip(both, network_p**2, network_p) if settings.sparse_evidence else network_p
     p_value = np.where(sparse_counts, both, np.maximum(confirmed, SMALLEST))
+    unexplained = settings.sparse_evidence & ~believed
+    # where series act all the time the past foretells indirect causes, too
+    flow = flow_tests(samples, unexplained, allowed[..., 0], own, model.sources)
+    flows = flow.flows & allowed[..., 0] & ~own
+    p_value = np.where(flows, flow.p_value, p_value)
     effect = np.where(looked_at, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
+    size = np.where(sparse_counts, np.maximum(effect, sparse.explained), effect)
     sparse_leads = sparse_counts & (sparse.p_value < network_p)
     between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads & looked_at
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
@@ -294,7 +307,7 @@ def gather_evidence(
     pairs: Arrays = {
         "p_value": p_value,
         "effect": effect,
-        "size": np.where(sparse_counts, np.maximum(effect, sparse.explained), effect),
+        "size": np.where(flows, flow.explained, size),
         "strength": strength,
         # where the sparse test is the stronger witness it names the lag, too
         "lag_profile": np.where(sparse_leads[..., None], sparse.t**2, lag_profile),
@@ -303,6 +316,7 @@ def gather_evidence(
         "sparse_t": sparse.t,
         "tested": looked_at,
         "candidates": looked_at,
+        "flows": flows,
     }
     family = looked_at if family is None else family
     for name, others in not_looked_at(sparse, believed, family, settings).items():
@@ -332,6 +346,7 @@ def not_looked_at(
         "sparse_t": sparse.t,
         "tested": counts,
         "candidates": nothing > 0,
+        "flows": nothing > 0,
     }
 
 

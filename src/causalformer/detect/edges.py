@@ -74,8 +74,9 @@ class FoundEdges:
     @property
     def by_hidden_driver(self) -> BoolArray:
         """Links within a slot that are not drawn, as a hidden driver explains them better."""
-        within = self.within_evidence
-        return np.asarray(within.linked & within.by_hidden_driver & ~self.drawn)
+        within, flows = self.within_evidence, self.evidence.flows
+        by_driver = within.linked & within.by_hidden_driver & ~(flows | flows.T)
+        return np.asarray(by_driver & ~self.drawn)
 
     @property
     def n_hidden(self) -> float:
@@ -228,20 +229,26 @@ def found_edges(
     linked = within.linked & (within_q <= alpha) & family_counts(within_q, alpha, two_families)
     if instantaneous is not True:
         linked &= ~within.by_hidden_driver
+        # what others do during a slot explains what a flow shows within it
+        linked &= ~(evidence.flows | evidence.flows.T)
     oriented = within.oriented & ~within.by_hidden_driver
     linked = along_lagged_edges(linked, oriented, chosen, may_be_within)
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
     linked |= must_be_within
-    chosen &= ~explained_by_the_present(evidence, allowed, chosen, linked, alpha)
-    beside_driver = beside_a_driver(evidence, present, allowed, chosen & ~own, linked)
+    # terms that do not explain an effect say nothing of edges told by what happens during a slot
+    by_present = explained_by_the_present(evidence, allowed, chosen, linked, alpha)
+    chosen &= ~by_present | evidence.flows
+    beside_driver = None
+    if not evidence.flows.any():
+        beside_driver = beside_a_driver(evidence, present, allowed, chosen & ~own, linked)
     if beside_driver is not None:
         evidence = beside_driver
         chosen = significant(evidence)
     free = may_be_within & may_be_within.T
     main = main_lag(evidence, allowed)
     between = chosen & ~own
-    hidden = hidden_drivers(present, between, main)
+    hidden = hidden_drivers(present, between & ~evidence.flows, main)
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked,

@@ -120,6 +120,14 @@ class TestCost:
         expected = 300 * best.fun + 5 * np.log(300) - 2 * 300 * sum(map(negentropy, left.T))
         assert found.cost == pytest.approx(expected, abs=0.5)
 
+    def test_the_loadings_of_a_group_cost_as_much_as_terms(self):
+        """They were chosen among others; those of a factor of all series were not."""
+        x = np.hstack([noise(5) + noise(1, seed=1), noise(1, seed=2)])
+        group, whole = fitted(x), fitted(x[:, :5])
+        assert group.driven.sum() == 5
+        more = 5 * (PRICE - np.log(len(x)))
+        assert group.cost - whole.cost == pytest.approx(more, abs=3.0)
+
     def test_errors_that_are_not_gaussian_are_likelier_as_they_are(self):
         rng = np.random.default_rng(0)
         laplace = rng.laplace(size=(800, 5)) / np.sqrt(2) + noise(1, seed=1)

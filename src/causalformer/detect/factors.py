@@ -7,9 +7,10 @@ What a pair shares within a slot may come from a link, or from a factor that man
 
 with factors f of variance one and errors that are independent. The factors are not observed: the
 weights are found by the EM algorithm (Rubin and Thayer 1982), the terms by backward elimination in
-its second step (Friedman's structural EM, 1998). A loading costs what a number does that was not
-chosen among others, log n. So a graph of links, a few factors, and both have one criterion
-(`causalformer.detect.criterion`), and the least one wins.
+its second step (Friedman's structural EM, 1998). The loadings of a factor of all series cost what
+numbers do that were not chosen among others, log n; those of a group of them as much as terms. So
+a graph of links, a few factors, and both have one criterion (`causalformer.detect.criterion`), and
+the least one wins.
 """
 
 from collections.abc import Callable, Sequence
@@ -187,8 +188,9 @@ class _Fit:
         for i, causes in enumerate(self._causes):
             gain[causes, i] = self._gain[i][self._n_past[i] : self._n_past[i] + len(causes)]
         n_terms = sum(int(stays[: -self._n_factors].sum()) for stays in self._stays)
-        n_loadings = int(driven.sum()) - self._n_factors * (self._n_factors - 1) // 2  # or turned
-        prices = n_terms * self._price + n_loadings * float(np.log(self._n))
+        each = np.where(driven < len(self._causes), self._price, np.log(self._n))
+        n_turns = self._n_factors * (self._n_factors - 1) // 2  # factors can be turned
+        prices = n_terms * self._price + float(driven @ each) - n_turns * float(each.min())
         misfit_before, prices_before = self._at_start
         if (misfit_before - self._misfit()) / self._unequal < prices - prices_before:
             return None  # what is shared may be the size of noise

@@ -434,7 +434,7 @@ class TestTested:
     """What found a link also tests it."""
 
     def test_by_what_it_adds_to_the_equation_of_its_effect(self):
-        """Students' t of the link in the equation, but for the correction for unequal errors."""
+        """Student's t of the link in the equation, but for the correction for unequal errors."""
         x = linked(noise(3, n_slots=200), [(0, 2, 0.3), (1, 2, 0.8)])
         present, every = present_of(x, past_of_all(3), max_lag=1), ~np.eye(3, dtype=bool)
         equation = contemporaneous._Design(present, every, 2).fitted((0, 1), eliminate_past=True)
@@ -445,8 +445,23 @@ class TestTested:
         _, partial = contemporaneous._tested(present, 0, 2, equation)
         assert partial == pytest.approx(np.corrcoef(a, b)[0, 1], abs=1e-4)
 
+    def test_in_both_equations_that_may_have_found_it(self, monkeypatch):
+        x, asked = linked(noise(3, "laplace"), [(0, 1, 0.8), (2, 1, 0.8)]), []
+
+        def tested(_present, cause, effect, equation):
+            asked.append((cause, effect, equation.parents))
+            return (0.01 if cause < effect else 0.6), 0.3
+
+        monkeypatch.setattr(contemporaneous, "_tested", tested)
+        evidence = found(x)
+        assert evidence.p_value[0, 1] == evidence.p_value[1, 0] == pytest.approx(0.02, abs=1e-3)
+        assert evidence.partial[0, 1] == evidence.partial[1, 0] == 0.3
+        assert asked[0] == (0, 1, (0, 2))
+        assert asked[1][:2] == (1, 0)
+        assert 1 in asked[1][2]
+
     def test_a_short_series_can_be_tested_beside_much_of_the_past(self):
-        """Five series hang on five lags each, a third of 60 slots for three of them."""
+        """Five series hang on five lags each: three of them would take a quarter of 60 slots."""
         passed = []
         for seed in range(20):
             x = linked(noise(5, n_slots=60, seed=seed), [(0, 2, 0.7), (1, 2, 0.7)])

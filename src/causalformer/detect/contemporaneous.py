@@ -131,7 +131,7 @@ class ContemporaneousEvidence:
     Attributes
     ----------
     p_value : array, symmetric
-        Test of a link, given the other terms of its effect's equation.
+        Test of a link, given the other terms of its effect's equation, either way round.
     partial : array, symmetric
         The partial correlation that goes with it.
     linked : array of bool
@@ -214,9 +214,13 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             probability[x, y] = 1.0 / (1.0 + np.exp(-np.clip(likelier, -1e3, 1e3) / 2))
             probability[y, x] = 1.0 - probability[x, y]
             hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, (x, y))
-            equation = equations.given(y, order.before(y))
-            p_value[x, y], partial[x, y] = _tested(present, x, y, equation)
-            p_value[y, x], partial[y, x] = p_value[x, y], partial[x, y]
+            # either equation may have found the link: two tests of one thing
+            turned = (set(order.before(y)) | {y}) - {x}
+            forth = _tested(present, x, y, equations.given(y, order.before(y)))
+            back = _tested(present, y, x, equations.given(x, turned))
+            both = cauchy_combination(np.array(forth[0]), np.array(back[0]))
+            p_value[x, y] = p_value[y, x] = float(both)
+            partial[x, y] = partial[y, x] = forth[1]
         _draw(linked, edges, probability, allowed)
     linked &= ~_left_over(present, partial)
     drawn = linked | linked.T

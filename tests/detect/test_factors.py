@@ -23,7 +23,8 @@ def fitted(x, past=None, own=None, before=None, price=PRICE):
     own = [np.zeros(columns.shape[1], dtype=bool) for columns in past] if own is None else own
     before = np.triu(np.ones((n_series, n_series), dtype=bool), 1) if before is None else before
     scale = x.std(axis=0)
-    return links_beside_factors(past, own, (x - x.mean(axis=0)) / scale, before, price)
+    now = (x - x.mean(axis=0)) / scale
+    return links_beside_factors(past, own, now, before, price, price)
 
 
 def links(found):

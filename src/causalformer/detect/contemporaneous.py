@@ -8,9 +8,11 @@ and for those it may be linked with, and the present of the series before it in 
 Its terms are chosen by backward elimination with the extended information criterion of
 `causalformer.detect.few_terms`, to which the non-Gaussianity of the error is added:
 
-.. math:: C_i = n \log \hat\sigma_i^2 - 2 n J(e_i) + k (\log n + \log p) .
+.. math:: C_i = n \log \hat\sigma_i^2 - 2 n J(e_i) + \sum_k (\log n + \log p_k) .
 
-J is Hyvärinen's (1998) approximation of the negentropy, so C is twice the negative log-likelihood
+One over p is the share that a term has in what may be beforehand: those of the past have equal
+ones, links are straight or bent as often as lagged ones are (`NOT_STRAIGHT`), from any candidate. J
+is Hyvärinen's (1998) approximation of the negentropy, so C is twice the negative log-likelihood
 of the equation, whatever law the noise has. The order with the least sum of all C wins. Three
 things make one order likelier than another, and one figure counts them all: the past (in the right
 order the past of a cause reaches its effect through its present, and needs no terms of its own),
@@ -547,6 +549,7 @@ class _Equations:
             np.column_stack([design.effect_in(rows) for design in designs]),
             earlier & self._candidate[np.ix_(order, order)],
             float(np.mean([design.price for design in designs])),
+            float(np.mean([design.price_of_link for design in designs])),
         )
         if found is None:
             return None
@@ -554,8 +557,12 @@ class _Equations:
         return replace(found, cost=found.cost * more)  # of as many rows as equations with links
 
     def price(self, effect: int) -> float:
-        """Give what a term of an equation costs."""
+        """Give what a term of the past costs in an equation."""
         return self._designs[effect].price
+
+    def price_of_link(self, effect: int) -> float:
+        """Give what a straight link costs."""
+        return self._designs[effect].price_of_link
 
 
 class _Design:
@@ -576,6 +583,12 @@ class _Design:
         own = [term.cause == effect and term.form == 0 for term in self._terms]
         self.own = np.array(own, dtype=bool)
         self.price = float(np.log(self._n) + np.log(max(columns.shape[1] - 1, 2)))
+        share = np.full(N_FORMS, NOT_STRAIGHT / (N_FORMS - 1))
+        share[0] = 1.0 - NOT_STRAIGHT
+        of_forms = np.log(self._n) + np.log(max(len(self._series), 1) / share)
+        of_past = np.full(self._n_past, self.price)
+        self._prices = np.append(of_past, np.tile(of_forms, len(self._series)))
+        self.price_of_link = float(of_forms[0])
 
     def past_in(self, rows: IntArray) -> FloatArray:
         """Give the past terms in some rows."""
@@ -594,12 +607,13 @@ class _Design:
         kept = np.zeros(len(at), dtype=bool)
         kept[: self._n_past] = self.own if eliminate_past else True
         gram, shared = self._gram[np.ix_(at, at)], self._gram[at, -1]
-        stays, weights, left, _ = backward_elimination(gram, shared, 1.0, kept, self._n, self.price)
+        prices = self._prices[at]
+        stays, weights, left, _ = backward_elimination(gram, shared, 1.0, kept, self._n, prices)
         errors = self._columns[:, -1] - self._columns[:, at[stays]] @ weights[stays]
         past = tuple(self._terms[place] for place in at[stays] if place < self._n_past)
         places = (divmod(int(k) - self._n_past, N_FORMS) for k in at[stays] if k >= self._n_past)
         now = tuple((self._series[place], form) for place, form in places)
-        cost = self._n * float(np.log(left)) + int(stays.sum()) * self.price
+        cost = self._n * float(np.log(left)) + float(prices[stays].sum())
         return Equation(cost - 2.0 * self._n * negentropy(errors), past, now, errors, self.rows)
 
 
@@ -735,7 +749,7 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     if correlation is None:
         return 0.0
     shared = len(rows) * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
-    shared += float(np.mean([equations.price(i) for i in pair]))
+    shared += float(np.mean([equations.price_of_link(i) for i in pair]))
     worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
     direct = (1.0 - _HIDDEN) / _HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)
     return float(1.0 / (1.0 + direct))

@@ -72,6 +72,7 @@ def links_beside_factors(
     now: Float[np.ndarray, "sample series"],
     before: Bool[np.ndarray, "cause effect"],
     price: float,
+    price_of_link: float,
 ) -> BesideFactors | None:
     """Find factors and links; None if there is no factor of four series or more.
 
@@ -85,8 +86,8 @@ def links_beside_factors(
         The series, standardised.
     before : array of bool ``[cause, effect]``
         Which links there may be; they make no loop.
-    price : float
-        What a term costs.
+    price, price_of_link : float
+        What a term of the past costs, and a link.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def links_beside_factors(
     >>> x[:, 5] += 0.8 * x[:, 0]
     >>> none = [np.zeros((500, 0))] * 6
     >>> before = np.triu(np.ones((6, 6), dtype=bool), 1)
-    >>> found = links_beside_factors(none, [np.zeros(0, bool)] * 6, x / x.std(0), before, 10.0)
+    >>> found = links_beside_factors(none, [np.zeros(0, bool)] * 6, x / x.std(0), before, 10, 10)
     >>> found.driven.all(), np.argwhere(found.gain).tolist()
     (np.True_, [[0, 5]])
     """
@@ -106,7 +107,8 @@ def links_beside_factors(
         if n_series < LEAST_DRIVEN or n_loadings >= n_series * (n_series - 1) // 2:
             break  # factors of few series can look like any graph
         starts = (factor_model, _robust_factor) if n_factors == 1 else (factor_model,)
-        fits = (_Fit(past, own, now, before, price, n_factors, start).found() for start in starts)
+        prices = price, price_of_link
+        fits = (_Fit(past, own, now, before, prices, n_factors, start).found() for start in starts)
         found = min((f for f in fits if f), key=lambda f: f.cost, default=None)
         if found is None or (best is not None and found.cost >= best.cost):
             break
@@ -123,11 +125,12 @@ class _Fit:
         own: Sequence[BoolArray],
         now: FloatArray,
         before: BoolArray,
-        price: float,
+        prices: tuple[float, float],
         n_factors: int,
         start: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]],
     ) -> None:
-        self._now, self._price, self._n_factors = now, price, n_factors
+        self._now, self._n_factors = now, n_factors
+        self._price, self._price_of_link = prices
         self._n, self._n_past = len(now), [columns.shape[1] for columns in past]
         self._causes = [np.flatnonzero(before[:, i]) for i in range(now.shape[1])]
         self._columns = [
@@ -187,10 +190,11 @@ class _Fit:
         gain = np.zeros((len(self._causes), len(self._causes)))
         for i, causes in enumerate(self._causes):
             gain[causes, i] = self._gain[i][self._n_past[i] : self._n_past[i] + len(causes)]
-        n_terms = sum(int(stays[: -self._n_factors].sum()) for stays in self._stays)
-        each = np.where(driven < len(self._causes), self._price, np.log(self._n))
+        each = np.where(driven < len(self._causes), self._price_of_link, np.log(self._n))
         n_turns = self._n_factors * (self._n_factors - 1) // 2  # factors can be turned
-        prices = n_terms * self._price + float(driven @ each) - n_turns * float(each.min())
+        n_past = sum(int(s[:k].sum()) for s, k in zip(self._stays, self._n_past, strict=True))
+        prices = n_past * self._price + int((gain > 0).sum()) * self._price_of_link
+        prices += float(driven @ each) - n_turns * float(each.min())
         misfit_before, prices_before = self._at_start
         if (misfit_before - self._misfit()) / self._unequal < prices - prices_before:
             return None  # what is shared may be the size of noise
@@ -217,9 +221,10 @@ class _Fit:
             shared = np.append(self._shared[i], self._now[:, i] @ mean / self._n)
             every = np.arange(len(gram))
             at = every if choose else np.flatnonzero(self._stays[i])
-            kept, price = np.ones(len(at), dtype=bool), np.full(len(at), self._price)
+            kept, price = np.ones(len(at), dtype=bool), np.full(len(at), self._price_of_link)
             if choose:
                 kept = np.append(self._kept[i], np.zeros(self._n_factors, dtype=bool))
+                price[: self._n_past[i]] = self._price
                 price[-self._n_factors :] = np.log(self._n)
             found = backward_elimination(
                 gram[np.ix_(at, at)],

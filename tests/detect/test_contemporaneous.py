@@ -200,7 +200,7 @@ class TestNoLink:
             storm = np.exp(with_memory(noise(1, seed=seed + 50), [], 0.95) * 0.35)
             x = noise(n_series, seed=seed) * storm
             evidence = found(x)
-            some = contemporaneous_q(evidence, ~np.eye(n_series, dtype=bool)) <= 0.05
+            some = contemporaneous_q(evidence, ~np.eye(n_series, dtype=bool)) <= 0.025  # half of alpha
             drawn.append((evidence.linked & some).any())
             naive.append(abs(np.corrcoef(x.T)[0, 1]) > 2 / np.sqrt(len(x)))
         assert np.mean(naive) > 0.15
@@ -454,7 +454,8 @@ class TestTested:
         equation = contemporaneous._Design(present, every, 2).fitted((0, 1), eliminate_past=True)
         assert (equation.past, equation.now) == ((Term(2, 0, 0),), ((0, 0), (1, 0)))
         now = present.now
-        given = np.column_stack([np.ones(len(now)), present.column(Term(2, 0, 0)), now[:, 1]])
+        past = [present.column(Term(i, 0, 0)) for i in (2, 0)]  # of the effect, and of the cause
+        given = np.column_stack([np.ones(len(now)), *past, now[:, 1]])
         a, b = (v - given @ np.linalg.lstsq(given, v, rcond=None)[0] for v in now[:, [0, 2]].T)
         _, partial = contemporaneous._tested(present, 0, 2, equation)
         assert partial == pytest.approx(np.corrcoef(a, b)[0, 1], abs=1e-4)
@@ -650,3 +651,23 @@ def test_factors_of_series_with_noise_that_is_not_gaussian_are_no_links():
     found = contemporaneous_evidence(present, ~np.eye(12, dtype=bool))
     assert found.factor.all()
     assert not found.linked.any()
+
+
+class TestWanderingSeries:
+    """Levels that wander are alike by chance: of random walks, few may be linked."""
+
+    def walks(self, seed):
+        return noise(4, n_slots=400, seed=seed).cumsum(axis=0)
+
+    def test_few_are_linked(self):
+        drawn = []
+        for seed in range(40):
+            evidence = found(self.walks(seed), [[Term(i, 0, 0)] for i in range(4)])
+            q_value = contemporaneous_q(evidence, ~np.eye(4, dtype=bool))
+            drawn.append((evidence.linked & (q_value <= 0.025)).any())
+        assert np.mean(drawn) <= 0.1
+
+    def test_no_p_value_is_absurd(self):
+        for seed in range(40):
+            evidence = found(self.walks(seed), [[Term(i, 0, 0)] for i in range(4)])
+            assert evidence.p_value.min() > 1e-6

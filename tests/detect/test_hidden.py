@@ -279,3 +279,11 @@ def test_the_past_of_the_factor_is_that_of_the_driver():
     for lag in (1, 2, 3):
         then = driver[3 - lag : len(driver) - lag]
         assert abs(np.corrcoef(past[10:, lag - 1], then[10:])[0, 1]) > 0.9
+
+
+def test_errors_that_have_nothing_in_common_have_no_factor():
+    x, memory = noise(6, 1000), np.array([0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
+    for t in range(1, len(x)):
+        x[t] += memory * x[t - 1] + 0.1 * np.roll(x[t - 1], 1)
+    terms = [[Term(i, 0, 0), Term((i - 1) % 6, 0, 0)] for i in range(6)]
+    assert hidden._past_of_factor(make_present(x, terms, max_lag=2)) is None

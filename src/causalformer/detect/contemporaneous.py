@@ -220,8 +220,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             turned = (set(order.before(y)) | {y}) - {x}
             forth = _tested(present, x, y, equations.given(y, order.before(y)))
             back = _tested(present, y, x, equations.given(x, turned))
-            both = cauchy_combination(np.array(forth[0]), np.array(back[0]))
-            p_value[x, y] = p_value[y, x] = float(both)
+            p_value[x, y] = p_value[y, x] = _combined([forth[0], back[0]], (0.5, 0.5))
             partial[x, y] = partial[y, x] = forth[1]
         _draw(linked, edges, probability, allowed)
     linked &= ~_left_over(present, partial)
@@ -397,18 +396,21 @@ def _tested(present: Present, x: int, y: int, equation: "Equation") -> tuple[flo
     """Test a link by what it adds to the other terms of its effect's equation.
 
     What found the link also tests it. All of the past of both, and of the other parents, would cost
-    a short series more samples than it has.
+    a short series more samples than it has. The equation frees the effect from its past, not the
+    cause: all forms of the cause are tested with the straight effect, and no other; and its last
+    value is a condition, as levels that wander are alike by chance (Granger and Newbold 1974).
     """
     now = [(series, form) for series, form in equation.now if series != x]
     series = sorted({x, y, *(k for k, _ in now)})
     shown = present.observed[:, series].all(axis=1)
-    columns = [present.column(term) for term in equation.past]
+    columns = [present.column(term) for term in {*equation.past, Term(x, 0, 0)}]
     columns += [forms(present.now[:, k])[:, form] for k, form in now]
     given = np.reshape(columns, (len(columns), len(present.now))).T[shown]
     left = freed(given, forms(present.now[shown][:, [x, y]]).reshape(len(given), -1))
     both = np.moveaxis(left.reshape(len(left), 2, N_FORMS), 2, 0)
     n_terms = np.full((2, 2), given.shape[1])
-    p_value, partial = _pair_tests(both, np.ones(both.shape[1:], dtype=bool), n_terms)
+    p_values, partial = _form_tests(both, np.ones(both.shape[1:], dtype=bool), n_terms)
+    p_value = _combined(p_values, _shares(N_FORMS - 1))
     return float(p_value[0, 1]), float(partial[0, 1])
 
 
@@ -428,19 +430,51 @@ def _pair_tests(
     """Test all pairs of series for a link; give p-values and correlations ``[series, series]``.
 
     What the past leaves of the straight values of both is correlated, and of the bent forms of each
-    with the straight values of the other. Noise whose size changes together is no link: errors of
-    unequal size raise the variance of a correlation, that of straight values as it is with the link
-    (`_unequal_with_link`), so that a link does not count against itself. A bent form has a few
-    large values, whose errors such a link would take to itself; its variance is the one without
-    (White 1980).
+    with the straight values of the other.
+    """
+    (straight, *bent), correlation = _form_tests(left, observed, n_terms)
+    p_value = _combined([straight, *bent, *(p.T for p in bent)], _shares(2 * len(bent)))
+    np.fill_diagonal(p_value, 1.0)
+    np.fill_diagonal(correlation, 0.0)
+    return p_value, correlation
+
+
+def _shares(n_bent: int) -> list[float]:
+    """Say how common a straight link is, and links of so many bent forms."""
+    return [1.0 - NOT_STRAIGHT, *[NOT_STRAIGHT / n_bent] * n_bent]
+
+
+def _combined(p_values: Sequence[FloatArray | float], weights: Sequence[float]) -> FloatArray:
+    """Combine p-values by Cauchy's rule; if none was to be had, all are one, and so is theirs."""
+    stacked = np.stack([np.asarray(p) for p in p_values])
+    combined = cauchy_combination(*stacked, weights=weights)
+    return np.where(stacked.min(axis=0) < 1.0, combined, 1.0)
+
+
+def _form_tests(
+    left: Float[np.ndarray, "form sample series"],
+    observed: Bool[np.ndarray, "sample series"],
+    n_terms: IntArray,
+) -> tuple[list[FloatArray], FloatArray]:
+    """Correlate every form of each series with the straight values of each other.
+
+    Noise whose size changes together is no link: errors of unequal size raise the variance of a
+    correlation, that of straight values as it is with the link (`_unequal_with_link`), so that a
+    link does not count against itself. A bent form has a few large values, whose errors such a link
+    would take to itself; its variance is the one without (White 1980).
+
+    Returns
+    -------
+    list of array ``[series, series]``, array ``[series, series]``
+        The p-values of every form, and the correlations of straight values.
     """
     from scipy.special import stdtr
 
     seen, straight = observed.astype(np.float64), left[0]
     together = seen.T @ seen
-    freedom = np.maximum(together - n_terms - 2.0, 1.0)
+    freedom = together - n_terms - 2.0
     size_of_straight = seen.T @ straight**2  # [x, y]: of y where x was seen
-    p_values, correlation = [], np.zeros(together.shape)
+    p_values, correlation = list[FloatArray](), np.zeros(together.shape)
     for form in range(N_FORMS):
         size = np.maximum((left[form] ** 2).T @ seen * size_of_straight, SMALLEST)
         shared = left[form].T @ straight / np.sqrt(size)
@@ -449,16 +483,12 @@ def _pair_tests(
             unequal = _unequal_with_link(straight, seen, correlation)
         else:
             unequal = together * ((left[form] ** 2).T @ straight**2) / size
-        t = np.abs(shared) * np.sqrt(freedom / np.maximum(1 - shared**2, _TINY))
+        at_least_one = np.maximum(freedom, 1.0)
+        t = np.abs(shared) * np.sqrt(at_least_one / np.maximum(1 - shared**2, _TINY))
         t /= np.sqrt(np.maximum(unequal, 1.0))
-        p_values.append(np.maximum(2.0 * stdtr(freedom, -t), SMALLEST))
-    bent = [*p_values[1:], *(p.T for p in p_values[1:])]
-    weights = [1.0 - NOT_STRAIGHT, *[NOT_STRAIGHT / len(bent)] * len(bent)]
-    combined = cauchy_combination(p_values[0], *bent, weights=weights)
-    p_value = np.where(together - n_terms - 2.0 < 1.0, 1.0, combined)
-    np.fill_diagonal(p_value, 1.0)
-    np.fill_diagonal(correlation, 0.0)
-    return p_value, correlation
+        p_value = np.maximum(2.0 * stdtr(at_least_one, -t), SMALLEST)
+        p_values.append(np.where(freedom < 1.0, 1.0, p_value))
+    return p_values, correlation
 
 
 def _unequal_with_link(
@@ -583,8 +613,7 @@ class _Design:
         own = [term.cause == effect and term.form == 0 for term in self._terms]
         self.own = np.array(own, dtype=bool)
         self.price = float(np.log(self._n) + np.log(max(columns.shape[1] - 1, 2)))
-        share = np.full(N_FORMS, NOT_STRAIGHT / (N_FORMS - 1))
-        share[0] = 1.0 - NOT_STRAIGHT
+        share = np.array(_shares(N_FORMS - 1))
         of_forms = np.log(self._n) + np.log(max(len(self._series), 1) / share)
         of_past = np.full(self._n_past, self.price)
         self._prices = np.append(of_past, np.tile(of_forms, len(self._series)))

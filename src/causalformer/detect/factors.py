@@ -261,6 +261,24 @@ def _unequal(errors: Float[np.ndarray, "sample series"]) -> float:
     return max(float((square.T @ square)[pairs].mean()) / len(errors), 1.0)
 
 
+def misfit(correlation: FloatArray, loading: FloatArray) -> float:
+    r"""Give :math:`\log|\Sigma| + tr(R \Sigma^{-1}) - N` of a correlation matrix R.
+
+    :math:`\Sigma` is what factors with these loadings give. It is zero for series that have nothing
+    in common, and below if factors fit better.
+
+    Examples
+    --------
+    >>> matrix = np.full((4, 4), 0.5) + 0.5 * np.eye(4)
+    >>> round(misfit(matrix, factor_model(matrix)[0]), 2)
+    -1.16
+    """
+    unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
+    sigma = loading @ loading.T + np.diag(unique)
+    fit = np.linalg.slogdet(sigma)[1] + np.trace(np.linalg.solve(sigma, correlation))
+    return float(fit - len(sigma))
+
+
 def _robust_factor(correlation: FloatArray, n_factors: int) -> tuple[FloatArray, FloatArray]:
     """Give the loadings of one factor that few links do not change, and nothing else.
 

@@ -40,7 +40,7 @@ from causalformer.detect.contemporaneous import (
     causes_of,
     freed,
 )
-from causalformer.detect.factors import LEAST_DRIVEN, factor_model
+from causalformer.detect.factors import LEAST_DRIVEN, factor_model, misfit
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
 from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
@@ -222,6 +222,7 @@ def _past_of_factor(present: Present) -> FloatArray | None:
 
     The factor is that of the errors of all series. What the past of the factor explains is no part
     of the past terms of a series, and stays in its errors; so errors and factor are found in turn.
+    There is none if its loadings do not pay (Schwarz 1978): errors that have nothing in common.
     """
     n_samples, n_series = present.now.shape
     past = np.zeros((n_samples, present.max_lag))
@@ -237,12 +238,14 @@ def _past_of_factor(present: Present) -> FloatArray | None:
         if complete.sum() < 2 * n_series:
             return None
         spread = np.maximum(errors[complete].std(axis=0), _TINY)
-        _, weight = factor_model(np.asarray(np.nan_to_num(np.corrcoef(errors[complete].T))))
+        correlation = np.asarray(np.nan_to_num(np.corrcoef(errors[complete].T)))
+        loading, weight = factor_model(correlation)
         factor = np.where(complete, np.nan_to_num(errors / spread) @ weight[0], np.nan)
         lags = [present.before(factor, lag) for lag in range(present.max_lag)]
         past = np.nan_to_num(np.column_stack(lags))
         past /= max(float(past.std()), 1e-6)
-    return np.asarray(past)
+    likelier = -int(complete.sum()) * misfit(correlation, loading)
+    return past if likelier > n_series * np.log(complete.sum()) else None
 
 
 def _beside(samples: Samples, driver: FloatArray, allowed: BoolArray) -> Search:

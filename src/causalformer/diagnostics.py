@@ -30,6 +30,7 @@ _LEVELS = 0.5  # share of the variance that lies between recordings
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
 _SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
 _MOST_TOLD = 5  # pairs that a warning names
+_SEVERAL = 3  # links within a slot
 _SHARED_P = 1e-3  # and how unlikely it must be by chance
 
 
@@ -113,6 +114,7 @@ def diagnose(
         *([interpolated] if interpolated else []),
         *_warnings(table, scores.select(table.names).values, r2, found, choice),
         *([] if _levels(table) else _of_hidden_drivers(scores.names, found)),
+        *_of_sampling(found),
         *_of_changes(table, scores.names, changes),
     )
     for text in said:
@@ -169,6 +171,19 @@ def _warnings(
             "without edges is all that these data support"
         )
     return said
+
+
+def _of_sampling(found: FoundEdges) -> list[str]:
+    """Warn if most of several links lie within a slot: it may be too long (Granger 1969)."""
+    n_within = int(found.within.sum())
+    n_lagged = int((found.lagged.any(axis=-1) & ~np.eye(len(found.within), dtype=bool)).sum())
+    if n_within < _SEVERAL or n_within <= n_lagged:
+        return []
+    return [
+        f"{n_within} links lie within a slot, {n_lagged} at a lag: the series may act on each "
+        "other faster than they were sampled; then indirect links look direct, and directions are "
+        "hard to tell; sample more often if you can"
+    ]
 
 
 def _of_changes(table: SeriesTable, names: Sequence[str], changes: Sequence[Change]) -> list[str]:

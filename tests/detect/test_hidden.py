@@ -264,9 +264,9 @@ def test_three_series_have_no_factor():
 
 def test_too_few_common_samples_have_no_factor():
     present = make_present(eight_driven(n_slots=18), max_lag=3)
-    assert hidden._past_of_factor(present) is None
+    assert hidden._past_of_factors(present) is None
     present = make_present(eight_driven(n_slots=19), max_lag=3)
-    assert hidden._past_of_factor(present) is not None
+    assert hidden._past_of_factors(present) is not None
 
 
 def test_the_past_of_the_factor_is_that_of_the_driver():
@@ -275,10 +275,10 @@ def test_the_past_of_the_factor_is_that_of_the_driver():
         driver[t] += 0.8 * driver[t - 1]
         x[t] += 0.5 * x[t - 1] + driver[t]
     terms = [[Term(i, 0, 0)] for i in range(6)]
-    past = hidden._past_of_factor(make_present(x, terms, max_lag=3))
+    past = hidden._past_of_factors(make_present(x, terms, max_lag=3))
     for lag in (1, 2, 3):
         then = driver[3 - lag : len(driver) - lag]
-        assert abs(np.corrcoef(past[10:, lag - 1], then[10:])[0, 1]) > 0.9
+        assert abs(np.corrcoef(past[10:, 0, lag - 1], then[10:])[0, 1]) > 0.9
 
 
 def test_errors_that_have_nothing_in_common_have_no_factor():
@@ -286,4 +286,4 @@ def test_errors_that_have_nothing_in_common_have_no_factor():
     for t in range(1, len(x)):
         x[t] += memory * x[t - 1] + 0.1 * np.roll(x[t - 1], 1)
     terms = [[Term(i, 0, 0), Term((i - 1) % 6, 0, 0)] for i in range(6)]
-    assert hidden._past_of_factor(make_present(x, terms, max_lag=2)) is None
+    assert hidden._past_of_factors(make_present(x, terms, max_lag=2)) is None

@@ -19,7 +19,8 @@ network predicts better than the terms nothing is said.
 
 A hidden driver of many series that has a memory, or noise that all measurements share, is another
 matter: then the past of every series tells something of the driver, and so of all others. What all
-tell together is a factor of their errors, and its past is one more series. If that lowers the
+tell together is a factor of their errors, and its past is one more series; there may be several. If
+that lowers the
 information criterion of few terms, summed over all effects, all pairs are tested anew beside it. An
 effect that the network predicts better than the terms is left out: there the terms leave something
 of its causes unexplained, and a sum of all series makes up for it.
@@ -40,7 +41,7 @@ from causalformer.detect.contemporaneous import (
     causes_of,
     freed,
 )
-from causalformer.detect.factors import LEAST_DRIVEN, factor_model, misfit
+from causalformer.detect.factors import LEAST_DRIVEN, MOST_FACTORS, factor_model, misfit
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
 from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
@@ -167,7 +168,7 @@ def beside_a_driver(
     chosen: BoolArray,
     within: BoolArray,
 ) -> Evidence | None:
-    """Test all lagged edges anew, the past of a hidden driver of all series among the conditions.
+    """Test all lagged edges anew, the past of hidden drivers of all series among the conditions.
 
     Parameters
     ----------
@@ -186,8 +187,8 @@ def beside_a_driver(
     Evidence or None
         None if there is no such driver.
     """
-    driver = _past_of_factor(present) if len(chosen) >= LEAST_DRIVEN else None
-    if driver is None:
+    drivers = _past_of_factors(present) if len(chosen) >= LEAST_DRIVEN else None
+    if drivers is None:
         return None
     samples = evidence.samples.thinned(MOST_SAMPLES)
     effects = np.flatnonzero(~present.by_network).tolist()
@@ -196,14 +197,14 @@ def beside_a_driver(
         causes = causes_of(chosen, effect)
         some, usable = beside_the_present(samples, allowed, causes, within)
         gain += search_terms(some, usable, 0).criterion
-        gain -= _beside(some, driver, usable).criterion
+        gain -= _beside(some, drivers, usable).criterion
     if gain < CLEARLY:
         return None
     pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
     for effect in effects:
         causes = causes_of(evidence.tested | chosen, effect)
         some, usable = beside_the_present(samples, allowed, causes, within)
-        search = _beside(some, driver, usable)
+        search = _beside(some, drivers, usable)
         others = [(place, cause) for place, cause in enumerate(causes) if cause != effect]
         t = search.t_by_lag()
         for place, cause in others:
@@ -217,20 +218,22 @@ def beside_a_driver(
     return Evidence(**pairs, **found, samples=evidence.samples, removal=evidence.removal)
 
 
-def _past_of_factor(present: Present) -> FloatArray | None:
-    """Estimate the past of a factor that all series share, ``[sample, lag - 1]``.
+def _past_of_factors(present: Present) -> Float[np.ndarray, "sample factor lag"] | None:
+    """Estimate the past of factors that the series share.
 
-    The factor is that of the errors of all series. What the past of the factor explains is no part
-    of the past terms of a series, and stays in its errors; so errors and factor are found in turn.
-    There is none if its loadings do not pay (Schwarz 1978): errors that have nothing in common.
+    The factors are those of the errors of all series, as many as pay for their loadings (Schwarz
+    1978); there is none if errors have nothing in common. What the past of the factors explains is
+    no part of the past terms of a series, and stays in its errors; so errors and factors are found
+    in turn.
     """
     n_samples, n_series = present.now.shape
-    past = np.zeros((n_samples, present.max_lag))
+    past = np.zeros((n_samples, 0, present.max_lag))
     errors = np.full(present.now.shape, np.nan)
     for _ in range(_FACTOR_ROUNDS):
         for i in range(n_series):
             shown, (_, columns) = present.observed[:, i], present.past_of([i])
-            given = np.column_stack([np.ones(n_samples), columns, past])[shown]
+            of_factors = past.reshape(n_samples, past.shape[1] * past.shape[2])
+            given = np.column_stack([np.ones(n_samples), columns, of_factors])[shown]
             weights = np.linalg.lstsq(given, present.now[shown, i], rcond=None)[0]
             n_own = 1 + columns.shape[1]
             errors[shown, i] = present.now[shown, i] - given[:, :n_own] @ weights[:n_own]
@@ -238,21 +241,43 @@ def _past_of_factor(present: Present) -> FloatArray | None:
         if complete.sum() < 2 * n_series:
             return None
         spread = np.maximum(errors[complete].std(axis=0), _TINY)
-        correlation = np.asarray(np.nan_to_num(np.corrcoef(errors[complete].T)))
-        loading, weight = factor_model(correlation)
-        factor = np.where(complete, np.nan_to_num(errors / spread) @ weight[0], np.nan)
-        lags = [present.before(factor, lag) for lag in range(present.max_lag)]
-        past = np.nan_to_num(np.column_stack(lags))
-        past /= max(float(past.std()), 1e-6)
-    likelier = -int(complete.sum()) * misfit(correlation, loading)
-    return past if likelier > n_series * np.log(complete.sum()) else None
+        scaled = (errors - errors[complete].mean(axis=0)) / spread
+        weight = _weights_of_factors(scaled[complete])
+        if weight is None:
+            return None
+        scores = np.where(complete[:, None], np.nan_to_num(scaled) @ weight.T, np.nan)
+        lags = [
+            [present.before(score, lag) for lag in range(present.max_lag)] for score in scores.T
+        ]
+        past = np.nan_to_num(np.moveaxis(np.array(lags), 2, 0))
+        past /= np.maximum(past.std(axis=(0, 2), keepdims=True), 1e-6)
+    return np.asarray(past)
 
 
-def _beside(samples: Samples, driver: FloatArray, allowed: BoolArray) -> Search:
-    """Search the terms of the only effect, the past of a driver among them as one more cause."""
-    further = torch.from_numpy(driver).to(samples.past)[:, None]
+def _weights_of_factors(errors: Float[np.ndarray, "sample series"]) -> FloatArray | None:
+    """Give the weights of the scores of as many factors as pay, ``[factor, series]``."""
+    n_samples, n_series = errors.shape
+    correlation = errors.T @ errors / n_samples
+    best, least = None, 0.0
+    for n_factors in range(1, MOST_FACTORS + 1):
+        n_loadings = n_series * n_factors - n_factors * (n_factors - 1) // 2
+        if n_loadings >= n_series * (n_series - 1) // 2:
+            break
+        loading, weight = factor_model(correlation, n_factors)
+        cost = n_samples * misfit(correlation, loading) + n_loadings * np.log(n_samples)
+        if cost >= least:
+            break
+        best, least = weight, cost
+    return best
+
+
+def _beside(
+    samples: Samples, drivers: Float[np.ndarray, "sample factor lag"], allowed: BoolArray
+) -> Search:
+    """Search the terms of the only effect, the past of drivers among them as further causes."""
+    further = torch.from_numpy(drivers).to(samples.past)
     past, hidden = torch.cat([samples.past, further], dim=1), samples.hidden
     if hidden is not None:
-        hidden = torch.cat([hidden, torch.zeros_like(hidden[:, :1])], dim=1)
-    usable = np.vstack([allowed, np.ones((1, samples.max_lag), dtype=bool)])
+        hidden = torch.cat([hidden, torch.zeros_like(further, dtype=torch.bool)], dim=1)
+    usable = np.vstack([allowed, np.ones(drivers.shape[1:], dtype=bool)])
     return search_terms(replace(samples, past=past, hidden=hidden), usable, 0)

@@ -194,3 +194,12 @@ def test_the_largest_size_that_the_data_allow_holds_the_true_one_in_75_of_100_sa
     assert np.mean(np.array(allowed) > 0.01) == pytest.approx(0.75, abs=0.02)
     beyond = replace(evidence, size=np.array([[-0.1]])).largest_size
     assert beyond == pytest.approx(0.674**2 / 500, rel=1e-3)
+
+
+def test_few_values_of_an_effect_are_no_evidence():
+    """A mean of two differences has no standard error to speak of."""
+    x = np.random.default_rng(0).standard_normal((400, 3))
+    x[:, 1] = np.where(np.isin(np.arange(400), (100, 300)), x[:, 1], np.nan)
+    _, _, evidence = detect_together(samples_of(x, 2), TINY, EVERYTHING, random_state=0)
+    assert network_p(evidence)[:, 1].min() < 0.01
+    assert evidence.p_value[[0, 2], 1].min() > 0.2

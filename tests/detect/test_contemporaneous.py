@@ -672,3 +672,48 @@ class TestWanderingSeries:
         for seed in range(40):
             evidence = found(self.walks(seed), [[Term(i, 0, 0)] for i in range(4)])
             assert evidence.p_value.min() > 1e-6
+
+
+class TestExactRelations:
+    def test_shares_of_a_whole_have_no_links(self):
+        x = noise(5)
+        x -= x.mean(axis=1, keepdims=True)
+        assert not found(x).linked.any()
+
+    def test_a_copy_is_linked(self):
+        x = noise(3)
+        x[:, 2] = x[:, 0]
+        assert undirected(found(x).linked) == {(0, 2)}
+
+
+class TestVeryMany:
+    """Where one driver acts on very many series, all are candidates of each other."""
+
+    def test_an_equation_has_no_more_candidates_than_samples_can_tell(self):
+        x = noise(40, n_slots=200) + noise(1, n_slots=200, seed=1)
+        present = present_of(x, max_lag=1)
+        _, _, candidate = contemporaneous._first_look(present, ~np.eye(40, dtype=bool))
+        most = int(199 / 2 / 4)
+        assert candidate.sum(axis=0).min() >= 4
+        assert np.median(candidate.sum(axis=0)) <= 2 * most  # each has its closest, either way
+        assert (candidate == candidate.T).all()
+
+    def test_a_factor_needs_no_search_for_an_order(self, monkeypatch):
+        def searched(*_):
+            raise AssertionError
+
+        monkeypatch.setattr(contemporaneous, "_greedy_order", searched)
+        x = noise(30, n_slots=400) + noise(1, n_slots=400, seed=1)
+        assert found(x).factor.all()
+
+    def test_orders_of_very_many_are_not_improved(self, monkeypatch):
+        climbed = []
+        monkeypatch.setattr(
+            contemporaneous, "_climbed", lambda _, order: climbed.append(1) or order
+        )
+        x = linked(noise(16, n_slots=400), [(i, i + 1, 0.9) for i in range(15)])
+        for most, expected in ((15, []), (16, [1])):
+            monkeypatch.setattr(contemporaneous, "_MOST_MOVED", most)
+            climbed.clear()
+            found(x)
+            assert climbed[:1] == expected

@@ -99,6 +99,15 @@ class TestNoFactor:
         assert fitted(x, before=np.zeros((6, 6), dtype=bool)) is None
 
 
+class TestCopies:
+    def test_sensors_of_one_quantity_are_a_factor(self):
+        """All have next to nothing of their own: the factor is none of them."""
+        for own in (0.03, 0.1, 0.3):
+            found = fitted(noise(1, seed=1) + own * noise(5))
+            assert found.driven.all()
+            assert links(found) == []
+
+
 class TestCost:
     def test_is_twice_the_negative_log_likelihood_and_prices(self):
         """A twin by a general optimiser, without links: one factor of five series."""

@@ -49,6 +49,7 @@ Arrays = dict[str, NDArray[Any]]
 SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
 _TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
 _ONE_SIDED = 0.674  # quantile of the normal distribution at 75 %
+_LEAST_JUDGED = 20  # slots that an effect is judged by; fewer tell no standard error
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
@@ -287,6 +288,7 @@ def gather_evidence(
         sparse = sparse_tests(samples, allowed, own, model.sources)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
+    network_p = np.where(np.diag(removal.n_together) >= _LEAST_JUDGED, network_p, 1.0)
     # terms that leave out what the network knows find false causes: they may only confirm it
     believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
     sparse_counts = settings.sparse_evidence & (own | believed)

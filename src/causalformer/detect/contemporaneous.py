@@ -50,7 +50,9 @@ _WORTH_A_LOOK = 0.05  # largest p-value of pairs that may be linked
 _JOINED = 0.25  # pairs of a series that may be by chance; with 1 all series would be one graph
 _MOST_EXACT = 800  # equations up to which all orders are compared
 _ROUNDS = 20  # of moves in a large graph, at most
+_MOST_MOVED = 30  # series up to which an order is improved by moves; they cost its cube
 _TINY = 1e-12
+_EXACT = 1e-6  # variance of what series have left of an exact sum
 _GLITCH = 5.0  # standard deviations of a normal law
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
@@ -196,6 +198,8 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
     factor = np.zeros(n_series, dtype=bool)
     for part in _components(candidate):
+        if _are_dependent(present, part):
+            continue  # an exact relation, of shares of a whole say, has no direction
         order = _best_order(equations, part)
         if found := order.beside_factors:
             factor[list(order.series)] = found.driven
@@ -227,6 +231,18 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     drawn = linked | linked.T
     p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
     return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor)
+
+
+def _are_dependent(present: Present, part: list[int]) -> bool:
+    """Say whether one of several series is an exact sum of others; a copy is a link."""
+    now = present.now[present.observed[:, part].all(axis=1)][:, part]
+    if len(part) < 3 or len(now) < 2 * len(part):
+        return False
+    scaled = (now - now.mean(axis=0)) / np.maximum(now.std(axis=0), _TINY)
+    correlation = scaled.T @ scaled / len(now)
+    size = np.linalg.eigvalsh(correlation)
+    copies = int((np.abs(np.triu(correlation, 1)) > 1.0 - _EXACT).any(axis=0).sum())
+    return int((size < _EXACT).sum()) > copies
 
 
 def _left_over(present: Present, partial: FloatArray) -> BoolArray:
@@ -373,7 +389,20 @@ def _first_look(present: Present, allowed: BoolArray) -> tuple[FloatArray, Float
     chance = min(_WORTH_A_LOOK, _JOINED / max(n_series - 1, 1))
     candidate = allowed & (np.minimum(p_value, given_all) < chance)
     np.fill_diagonal(candidate, val=False)
-    return p_value, partial, candidate
+    return p_value, partial, candidate & _affordable(partial, candidate, n_terms, n_samples)
+
+
+def _affordable(
+    partial: FloatArray, candidate: BoolArray, n_terms: IntArray, n_samples: int
+) -> BoolArray:
+    """Say which candidates an equation can have: two samples for each of their terms, at least.
+
+    Where one driver acts on very many series all are candidates of each other. The closest count.
+    """
+    most = max(LEAST_DRIVEN, int(n_samples / 2 / (N_FORMS + n_terms.mean())))
+    close = np.where(candidate, np.abs(partial), -1.0)
+    rank = np.argsort(np.argsort(-close, axis=0, kind="stable"), axis=0, kind="stable")
+    return np.asarray((rank < most) | (rank < most).T)
 
 
 def _given_all(errors: FloatArray, observed: BoolArray) -> FloatArray:
@@ -739,8 +768,12 @@ def _best_order(equations: _Equations, part: list[int]) -> _Order:
     if equations.n_equations(part) <= _MOST_EXACT and len(part) <= 12:
         every = _AllOrders(equations, part)
         return _Order(equations, every.best, every)
+    quick = _Order(equations, tuple(part))
+    least = quick.cost - len(part) * equations.price_of_link(part[0])
+    if (found := quick.beside_factors) and found.cost < least:
+        return quick  # whatever the order, links would have to gain one of them per series
     order = _greedy_order(equations, part)
-    return order if order.beside_factors else _climbed(equations, order)
+    return order if order.beside_factors or len(part) > _MOST_MOVED else _climbed(equations, order)
 
 
 def _greedy_order(equations: _Equations, part: list[int]) -> _Order:

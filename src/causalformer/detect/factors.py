@@ -31,7 +31,8 @@ LEAST_DRIVEN = 4  # series that a factor can be told by
 _CHOICES = 8  # rounds in which terms are chosen
 _EM_ROUNDS, _CONVERGED = 200, 1e-4
 _SETTLED = 0.01  # of the criterion
-_LEAST_UNIQUE = 0.01  # variance that is no factor's; with less it is the series itself (Heywood)
+_LEAST_UNIQUE = 1e-4  # share of a series' variance that is no factor's
+_ITSELF = 0.01  # with less in one series alone, the factor is that series (Heywood cases)
 _TINY = 1e-12
 
 
@@ -165,7 +166,7 @@ class _Fit:
         loading, _ = start(correlation, self._n_factors)
         unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
         self._loading, self._unique = loading * spread[:, None], unique * spread**2
-        self._least = _LEAST_UNIQUE * spread**2
+        self._spread, self._least = spread, _LEAST_UNIQUE * spread**2
         self._at_start = 2.0 * self._n * float(np.log(spread).sum()), n_terms * self._price
         self._unequal = _unequal(self._errors / spread)
         self._stays = [np.zeros(0, dtype=bool)] * len(spread)
@@ -185,7 +186,7 @@ class _Fit:
                     break
                 cost = self._misfit()
         driven = (self._loading != 0).sum(axis=0)
-        if driven.min() < LEAST_DRIVEN or (self._unique <= self._least).any():
+        if driven.min() < LEAST_DRIVEN or (self._unique < _ITSELF * self._spread**2).sum() == 1:
             return None  # a factor of few series, or one that is a series itself
         gain = np.zeros((len(self._causes), len(self._causes)))
         for i, causes in enumerate(self._causes):

@@ -1,5 +1,6 @@
 """What is said about data that deserve care."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -276,3 +277,16 @@ def test_every_warning_is_kept_with_the_graph():
     with pytest.warns(DataWarning):
         model = fit(frame(80))
     assert model.graph_.metadata["warnings"] == list(model.diagnostics_.warnings)
+
+
+def test_equal_recordings_are_named():
+    x, y = np.random.default_rng(0).standard_normal((2, 60, 2))
+    for given, expected in (([x, y, x], True), ([x, y], False), ([x], False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            model = CausalFormer(max_lag=1, random_state=0).fit(given)
+        named = any(
+            text.startswith("recordings ") and "are equal" in text
+            for text in model.diagnostics_.warnings
+        )
+        assert named == expected

@@ -1,5 +1,6 @@
 """How far to trust a graph: what could be predicted, and what speaks against it."""
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,6 +152,7 @@ def _warnings(
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
     said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
     said += [f.text for f in not_stationary(scores, table.names, table.segments)]
+    said += _repeated(table)
     levels = _levels(table)
     said += levels
     halves = slice(0, n_slots // 2), slice(n_slots // 2, n_slots)
@@ -207,6 +209,21 @@ def _of_changes(table: SeriesTable, names: Sequence[str], changes: Sequence[Chan
 def _mean(x: FloatArray) -> float:
     """Mean of what was observed; 0 if nothing was."""
     return float(np.nansum(x) / max(1, (~np.isnan(x)).sum()))
+
+
+def _repeated(table: SeriesTable) -> list[str]:
+    """Warn of equal recordings: what is learned from one is then tested by the other."""
+    equal: dict[bytes, list[str]] = {}
+    for name, part in table.recordings().items() if len(table.runs) > 1 else ():
+        digest = hashlib.sha256(np.ascontiguousarray(part.values).data).digest()
+        equal.setdefault(digest, []).append(name)
+    same = [names for names in equal.values() if len(names) > 1]
+    if not same:
+        return []
+    return [
+        f"recordings {listed(same[0])} are equal: what is learned from one is tested by the other, "
+        "and everything seems certain; give each once"
+    ]
 
 
 def _levels(table: SeriesTable) -> list[str]:

@@ -65,7 +65,7 @@ def test_few_values_on_lines_do_no_harm():
     "made",
     [
         np.arange(300.0),
-        np.interp(np.arange(300), np.arange(0, 300, 12), np.random.default_rng(0).random(25)),
+        np.interp(np.arange(300), [0, 80, 150, 299], [0.0, 1.0, -1.0, 2.0]),
         np.random.default_rng(0).poisson(3.0, 300).astype(float),
         np.random.default_rng(0).standard_normal(300).round(1),
         np.repeat(np.random.default_rng(0).standard_normal(100), 3),
@@ -77,6 +77,15 @@ def test_series_that_are_like_that_stay_as_they_are(made):
     table, told = found(made)
     assert not told
     assert (table.values[:, 0] == made).all()
+
+
+@pytest.mark.parametrize("step", [5, 7, 12])
+def test_what_is_mostly_lines_stays_and_is_named(step):
+    knots = np.arange(0, 400, step)
+    x = np.interp(np.arange(400), knots, np.random.default_rng(0).standard_normal(len(knots)))
+    table, told = found(x)
+    assert (table.values[:, 0] == x).all()
+    assert "of 'x0' lie exactly on lines between their neighbours: if they were" in told
 
 
 def test_lines_do_not_lead_from_one_recording_to_the_next():

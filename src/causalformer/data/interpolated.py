@@ -20,14 +20,16 @@ BoolArray = NDArray[np.bool_]
 
 _ROUNDING = 1e-9  # of the spread of a series: what arithmetic, and a file of ten digits, leave
 _LEAST_SHARE = 0.01  # of the slots; fewer do no harm
-_MOST_SHARE = 0.75  # above, straight lines are what the series is made of, as in a ramp
+_MOST_SHARE = 0.75  # above, too little is left; and the series may be made of lines, as a ramp is
+_LEAST_CORNERS = 10  # of lines that are many: two are a ramp, or a row number
 _BEYOND_CHANCE = 10.0  # times as many as values on a grid would give
 
 
 def without_interpolated(table: SeriesTable) -> tuple[SeriesTable, str]:
     """Take values that lie on straight lines between their neighbours for missing ones.
 
-    The text says which series have how many of them; it is empty if none has.
+    The text says which series have how many of them; it is empty if none has. A series of which
+    more than three quarters lie on lines stays as it is, and the text says so.
 
     Examples
     --------
@@ -39,22 +41,33 @@ def without_interpolated(table: SeriesTable) -> tuple[SeriesTable, str]:
     >>> told.split(":")[0]
     "30 % of 'a' lie exactly on lines between their neighbours, as interpolation leaves them"
     """
-    values, shares = table.values, dict[str, float]()
+    values, lost, mostly = table.values, list[str](), list[str]()
     for i, name in enumerate(table.names):
         on_line = _on_line(table.values[:, i], table.segments)
-        share = float(on_line.mean())
-        if _LEAST_SHARE <= share <= _MOST_SHARE and _beyond_chance(values[:, i], on_line):
-            values = values.copy() if not shares else values
+        share, n_corners = float(on_line.mean()), int((~on_line).sum())
+        if share < _LEAST_SHARE or not _beyond_chance(table.values[:, i], on_line):
+            continue
+        named = f"{share:.0%} of {name!r}".replace("%", " %")
+        if share <= _MOST_SHARE:
+            values = values.copy() if not lost else values
             values[on_line, i] = np.nan
-            shares[name] = share
-    if not shares:
-        return table, ""
-    values.setflags(write=False)
-    told = listed(f"{share:.0%} of {name!r}".replace("%", " %") for name, share in shares.items())
-    return replace(table, values=values), (
-        f"{told} lie exactly on lines between their neighbours, as interpolation leaves them: they "
-        "count as missing; give the values as they were observed, with gaps"
-    )
+            lost.append(named)
+        elif n_corners >= _LEAST_CORNERS:
+            mostly.append(named)
+    told = []
+    if lost:
+        values.setflags(write=False)
+        told.append(
+            f"{listed(lost)} lie exactly on lines between their neighbours, as interpolation "
+            "leaves them: they count as missing; give the values as they were observed, with gaps"
+        )
+    if mostly:
+        told.append(
+            f"{listed(mostly)} lie exactly on lines between their neighbours: if they were "
+            "interpolated, every series seems to know the future; give the values as they were "
+            "observed, at the step they were observed at"
+        )
+    return (replace(table, values=values) if lost else table), "; ".join(told)
 
 
 def _on_line(x: FloatArray, segments: Sequence[slice]) -> BoolArray:

@@ -717,3 +717,23 @@ class TestVeryMany:
             climbed.clear()
             found(x)
             assert climbed[:1] == expected
+
+
+def test_links_of_a_clique_may_be_a_hidden_drivers():
+    drawn = np.zeros((6, 6), dtype=bool)
+    for x, y in combinations(range(4), 2):
+        drawn[x, y] = drawn[y, x] = True
+    drawn[3, 4] = drawn[4, 3] = drawn[4, 5] = drawn[5, 4] = drawn[3, 5] = drawn[5, 3] = True
+    marked = contemporaneous._in_cliques(drawn)
+    assert undirected(marked) == set(combinations(range(4), 2))  # three are not enough
+    assert (marked == marked.T).all()
+    drawn[0, 1] = drawn[1, 0] = False
+    assert not contemporaneous._in_cliques(drawn).any()
+
+
+def test_a_clique_of_links_is_as_likely_a_hidden_drivers():
+    x = linked(noise(4, "laplace"), [(i, j, 0.9) for i, j in combinations(range(4), 2)])
+    evidence = found(x)
+    assert undirected(evidence.linked) == set(combinations(range(4), 2))
+    assert evidence.hidden[evidence.linked].min() >= 0.5
+    assert not evidence.by_hidden_driver.any()

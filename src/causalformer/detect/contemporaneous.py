@@ -143,7 +143,8 @@ class ContemporaneousEvidence:
     probability : array
         How likely the direction is, against the reverse; 0 where no link is.
     hidden : array, symmetric
-        How likely a hidden driver of both is, against the link; 0 where no link is.
+        How likely a hidden driver of both is, against the link; 0 where no link is, and at least
+        one half in a clique of four.
     factor : array of bool ``[series]``
         Whether few hidden drivers of many series, this one among them, explain what these share
         within a slot better than links; then it has no links.
@@ -229,8 +230,22 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
         _draw(linked, edges, probability, allowed)
     linked &= ~_left_over(present, partial)
     drawn = linked | linked.T
+    hidden = np.where(_in_cliques(drawn), np.maximum(hidden, 0.5), hidden)
     p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
     return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor)
+
+
+def _in_cliques(drawn: BoolArray) -> BoolArray:
+    """Say which links are among four series that are all linked with each other.
+
+    One hidden driver of four series, which remembers in a way that no factor describes, looks like
+    that; links have to be six for it. So it is at least as likely.
+    """
+    found = np.zeros_like(drawn)
+    for x, y in np.argwhere(np.triu(drawn)).tolist():
+        both = np.flatnonzero(drawn[x] & drawn[y])
+        found[x, y] = found[y, x] = drawn[np.ix_(both, both)].any()
+    return found
 
 
 def _are_dependent(present: Present, part: list[int]) -> bool:

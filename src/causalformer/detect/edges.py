@@ -212,7 +212,7 @@ def found_edges(
     """Choose the edges of the graph; what is known beforehand comes first.
 
     What a hidden driver explains better is no link within a slot, unless `instantaneous` is True;
-    and its direction is never claimed.
+    and where one is as likely, no direction is claimed.
     """
     may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
     if within is None:
@@ -231,7 +231,7 @@ def found_edges(
         linked &= ~within.by_hidden_driver
         # what others do during a slot explains what a flow shows within it
         linked &= ~(evidence.flows | evidence.flows.T)
-    oriented = within.oriented & ~within.by_hidden_driver
+    oriented = within.oriented & (within.hidden < LIKELY)
     linked = along_lagged_edges(linked, oriented, chosen, may_be_within)
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)

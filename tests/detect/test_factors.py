@@ -130,13 +130,29 @@ class TestCost:
         expected = 300 * best.fun + 5 * np.log(300) - 2 * 300 * sum(map(negentropy, left.T))
         assert found.cost == pytest.approx(expected, abs=0.5)
 
-    def test_the_loadings_of_a_group_cost_as_much_as_terms(self):
+    def test_the_loadings_of_a_group_cost_as_much_as_links(self):
         """They were chosen among others; those of a factor of all series were not."""
-        x = np.hstack([noise(5) + noise(1, seed=1), noise(1, seed=2)])
+        x = np.hstack([noise(5) + noise(1, seed=1), noise(4, seed=2)])
         group, whole = fitted(x), fitted(x[:, :5])
         assert group.driven.sum() == 5
         more = 5 * (PRICE - np.log(len(x)))
-        assert group.cost - whole.cost == pytest.approx(more, abs=3.0)
+        assert group.cost - whole.cost == pytest.approx(more, abs=6.0)
+
+    def test_a_group_of_nearly_all_costs_no_more_than_all(self):
+        x = np.hstack([noise(5) + noise(1, seed=1), noise(1, seed=2)])
+        group, whole = fitted(x), fitted(x[:, :5])
+        assert group.driven.sum() == 5
+        assert group.cost - whole.cost == pytest.approx(np.log(len(x)), abs=3.0)
+
+    def test_three_factors_count_though_two_do_not_pay(self, monkeypatch):
+        costs = {1: -10.0, 2: -5.0, 3: -20.0}
+
+        def made(fit):
+            empty = np.zeros((8, 8))
+            return BesideFactors(costs[fit._n_factors], np.ones((8, fit._n_factors)), empty)
+
+        monkeypatch.setattr(factors._Fit, "found", made)
+        assert fitted(noise(8)).loading.shape == (8, 3)
 
     def test_errors_that_are_not_gaussian_are_likelier_as_they_are(self):
         rng = np.random.default_rng(0)

@@ -8,9 +8,9 @@ What a pair shares within a slot may come from a link, or from a factor that man
 with factors f of variance one and errors that are independent. The factors are not observed: the
 weights are found by the EM algorithm (Rubin and Thayer 1982), the terms by backward elimination in
 its second step (Friedman's structural EM, 1998). The loadings of a factor of all series cost what
-numbers do that were not chosen among others, log n; those of a group of them as much as terms. So
-a graph of links, a few factors, and both have one criterion (`causalformer.detect.criterion`), and
-the least one wins.
+numbers do that were not chosen among others, log n; those of a group of them as much as links, if
+that is less. So a graph of links, a few factors, and both have one criterion
+(`causalformer.detect.criterion`), and the least one wins.
 """
 
 from collections.abc import Callable, Sequence
@@ -110,10 +110,9 @@ def links_beside_factors(
         starts = (factor_model, _robust_factor) if n_factors == 1 else (factor_model,)
         prices = price, price_of_link
         fits = (_Fit(past, own, now, before, prices, n_factors, start).found() for start in starts)
-        found = min((f for f in fits if f), key=lambda f: f.cost, default=None)
-        if found is None or (best is not None and found.cost >= best.cost):
-            break
-        best = found
+        for found in fits:
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
     return best
 
 
@@ -191,11 +190,11 @@ class _Fit:
         gain = np.zeros((len(self._causes), len(self._causes)))
         for i, causes in enumerate(self._causes):
             gain[causes, i] = self._gain[i][self._n_past[i] : self._n_past[i] + len(causes)]
-        each = np.where(driven < len(self._causes), self._price_of_link, np.log(self._n))
+        of_all, of_group = len(self._causes) * np.log(self._n), driven * self._price_of_link
         n_turns = self._n_factors * (self._n_factors - 1) // 2  # factors can be turned
         n_past = sum(int(s[:k].sum()) for s, k in zip(self._stays, self._n_past, strict=True))
         prices = n_past * self._price + int((gain > 0).sum()) * self._price_of_link
-        prices += float(driven @ each) - n_turns * float(each.min())
+        prices += float(np.minimum(of_all, of_group).sum() - n_turns * np.log(self._n))
         misfit_before, prices_before = self._at_start
         if (misfit_before - self._misfit()) / self._unequal < prices - prices_before:
             return None  # what is shared may be the size of noise

@@ -23,8 +23,8 @@ are by partial correlations given all series.
 A direction is claimed if the best order in which the effect comes before the cause is at least 19
 times less likely. A hidden driver of both is the third possibility: then each of the two has the
 equation it has without the other, and their errors are correlated. It is compared by the same
-figure; beforehand one link in five is such, as of lagged edges. And one hidden driver of all series
-(a factor) is compared with the whole graph.
+figure; beforehand one link in five is such, as of lagged edges. Hidden drivers of many series,
+beside links, are compared with the whole graph (`causalformer.detect.factors`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -147,7 +147,7 @@ class ContemporaneousEvidence:
         one half in a clique of four.
     factor : array of bool ``[series]``
         Whether few hidden drivers of many series, this one among them, explain what these share
-        within a slot better than links; then it has no links.
+        within a slot better than links alone; then links are those beside the drivers.
     """
 
     p_value: FloatArray

@@ -242,3 +242,8 @@ def test_a_season_must_be_seen_three_times():
         check_seen(table(noise()), [134])
     with pytest.raises(SettingsError, match="has 200 slots"):
         check_seen(replace(table(noise()), starts=(0, 200)), [100])
+
+
+def test_short_series_with_memory_rarely_seem_to_follow_time():
+    tables = (noise(5, seed, memory=0.6, n_slots=60) for seed in range(40))
+    assert sum(bool(found(x).followed) for x in tables) <= 8  # 21 if the choice costs half as much

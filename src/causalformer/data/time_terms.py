@@ -14,7 +14,9 @@ criterion (Chen and Chen 2008),
 
 .. math:: n \log(RSS / n) + k (\log n + \log p) ,
 
-where p counts the terms of its kind on offer, in all series. Trends and shifts stand beside
+where p counts the terms of its kind on offer, in all series; trends and shifts pay :math:`2 \log p`
+(γ = 1 in place of 1/2), as the slow swings of a short series with memory look like them, and no
+second test looks at them as one does at seasons (below). Trends and shifts stand beside
 :math:`4 (n / 100)^{1/4}` lags, seasons beside :math:`12 (n / 100)^{1/4}`, the two lengths of
 Schwert (1989): a long past imitates a slow trend, and only a long past tells a resonance from a
 season. A season is a line, too: an oscillator loses its phase and spreads over the frequencies
@@ -642,16 +644,19 @@ def _searched(
     found = list(held)
     while len(found) + len(far.oscillations) < len(held) + _MOST_TERMS:
         near.hold(found)
-        price = np.log(near.freedom) + np.log(n_searched)
+        price = np.log(near.freedom)
         shifts = near.shift_gains()
         trends = zip(near.trend_gains().tolist(), _TRENDS, strict=True)
-        options = [(gain, price + np.log(len(_TRENDS)), near, term) for gain, term in trends]
+        of_trend = price + 2 * np.log(n_searched * len(_TRENDS))
+        options = [(gain, of_trend, near, term) for gain, term in trends]
         at = int(shifts.argmax())
-        options.append((shifts[at], price + np.log(len(x)), near, Term("shift", at)))
+        of_shift = price + 2 * np.log(n_searched * len(x))
+        options.append((shifts[at], of_shift, near, Term("shift", at)))
         if lines:
             far.hold(found)
             line = far.line()
-            options.append((far.gain(line), 2 * (price + np.log(len(x) / 2)), far, line))
+            of_line = 2 * (price + np.log(n_searched * len(x) / 2))
+            options.append((far.gain(line), of_line, far, line))
         gain, price, beside, best = max(options, key=lambda option: option[0] - option[1])
         if min(gain, beside.robust_gain(best)) <= price:
             break

@@ -31,10 +31,10 @@ def make_windows(n_samples=2, n_series=3, window=5, seed=1):
     return torch.rand(n_samples, n_series, window, generator=torch.Generator().manual_seed(seed))
 
 
-def make_channels(n_folds=2, n_series=3, max_lag=2, n_channels=4, seed=0, temperature=None):
+def make_channels(n_folds=2, n_series=3, max_lag=2, n_channels=4, seed=0):
     """A small default network with every parameter drawn at random, also those that start at 0."""
     generator = torch.Generator().manual_seed(seed)
-    model = ChannelNetwork(n_folds, n_series, max_lag, n_channels, generator, temperature)
+    model = ChannelNetwork(n_folds, n_series, max_lag, n_channels, generator)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from causalformer import CausalFormer
+from causalformer import CausalFormer, __version__
 from causalformer.baselines import VarGranger
 from causalformer.datasets import make_var
 from causalformer.errors import DataError, DataWarning, FileFormatError, SettingsError
@@ -238,15 +238,6 @@ class TestResult:
         assert fitted.history_.best.number == 4
 
 
-class TestAttention:
-    def test_the_network_with_attention_finds_and_explains_the_same_edges(self, tmp_path):
-        model = tiny(settings=TINY | {"attention": True}).fit(make_frame())
-        assert edges(model) == WHOLE
-        assert model.explain(50).conservation_error < 1e-5
-        loaded = CausalFormer.load(model.save(tmp_path / "m"))
-        pd.testing.assert_frame_equal(loaded.predict(make_frame()), model.predict(make_frame()))
-
-
 class TestUnits:
     @pytest.mark.parametrize("scale", [1e-12, 1e12])
     def test_units_do_not_change_the_graph(self, fitted, scale):
@@ -472,6 +463,12 @@ class TestBadInput:
         assert all(np.isfinite(matrix).all() for matrix in model.scores_.values())
 
 
+def add_settings(folder, **settings):
+    facts = json.loads((folder / "model.json").read_text())
+    facts["settings"] |= settings
+    (folder / "model.json").write_text(json.dumps(facts))
+
+
 class TestModelFiles:
     def test_a_saved_model_comes_back_whole(self, fitted, tmp_path):
         loaded = CausalFormer.load(fitted.save(tmp_path / "m"))
@@ -516,6 +513,22 @@ class TestModelFiles:
         folder = fitted.save(tmp_path / "m")
         assert sorted(p.suffix for p in folder.iterdir()) == [".json", ".safetensors"]
 
+    def test_a_model_with_the_settings_of_attention_switched_off_still_loads(
+        self, fitted, tmp_path
+    ):
+        folder = fitted.save(tmp_path / "m")
+        add_settings(folder, attention=False, temperature=1.0)
+        loaded = CausalFormer.load(folder)
+        assert loaded.settings_ == fitted.settings_
+        pd.testing.assert_frame_equal(loaded.predict(make_frame()), fitted.predict(make_frame()))
+        assert loaded.fit(make_frame()).graph_ == fitted.graph_
+
+    def test_a_model_with_attention_names_the_version_that_wrote_it(self, fitted, tmp_path):
+        folder = fitted.save(tmp_path / "m")
+        add_settings(folder, attention=True, temperature=10.0)
+        with pytest.raises(FileFormatError, match=f"by causalformer {__version__} .*'attention'"):
+            CausalFormer.load(folder)
+
     @pytest.mark.parametrize(
         ("setting", "value"), [("n_channels", 7), ("n_folds", 3), ("n_channels", "many")]
     )
@@ -523,9 +536,7 @@ class TestModelFiles:
         self, fitted, tmp_path, setting, value
     ):
         folder = fitted.save(tmp_path / "m")
-        facts = json.loads((folder / "model.json").read_text())
-        facts["settings"][setting] = value
-        (folder / "model.json").write_text(json.dumps(facts))
+        add_settings(folder, **{setting: value})
         with pytest.raises(FileFormatError, match="damaged model"):
             CausalFormer.load(folder)
 

@@ -21,11 +21,10 @@ SOURCES = torch.tensor([[0, 2], [1, 0], [2, 1]])
 
 def networks():
     yield ChannelNetwork(2, 3, 2, 4)
-    yield ChannelNetwork(2, 3, 2, 4, temperature=1.0)
     yield side_by_side([ChannelNetwork(2, 3, 2, 4, sources=SOURCES[i : i + 1]) for i in range(3)])
 
 
-@pytest.mark.parametrize("network", list(networks()), ids=["all causes", "attention", "candidates"])
+@pytest.mark.parametrize("network", list(networks()), ids=["all causes", "candidates"])
 def test_a_step_stays_on_the_device_of_its_data(network):
     """The device "meta" computes nothing, but refuses to mix with tensors of another one."""
     network = network.to("meta")

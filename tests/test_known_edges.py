@@ -180,14 +180,6 @@ class TestStatements:
             model = default(told).fit(parts)
         assert told.resolve(NAMES, MAX_LAG).violations(model.graph_) == []
 
-    def test_attention_sees_all_series_and_is_refused(self):
-        attentive = TINY | {"attention": True}
-        with pytest.raises(SettingsError, match="attention looks at all series"):
-            default({"forbidden": ["B -> C"]}, settings=attentive).fit(frame())
-        told = PriorKnowledge(required=["D -> A"])
-        model = default(told, settings=attentive).fit(frame())
-        assert told.resolve(NAMES, MAX_LAG).violations(model.graph_) == []
-
     def test_the_order_of_the_columns_does_not_matter(self):
         told = PriorKnowledge(required=["D -> A @ 2"], forbidden=["A -> B"], exogenous=["C"])
         model = default(told).fit(frame()[["C", "A", "D", "B"]])

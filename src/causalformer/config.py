@@ -103,8 +103,6 @@ class DetectorSettings(BaseModel):
 
     n_channels: int = Field(64, ge=1, description="kernels per (cause, effect)")
     n_folds: int = Field(4, ge=2, le=20, description="blocks of time that are held out in turn")
-    attention: bool = Field(False, description="weigh the causes by attention to their past")
-    temperature: float = Field(1.0, gt=0, description="of the attention, τ")
     max_epochs: int = Field(50, ge=1, description="passes over the data")
     learning_rate: float = Field(1e-2, gt=0, description="highest rate of the one-cycle schedule")
     ridge: float = Field(3e-3, gt=0, description="least penalty on squared weights")

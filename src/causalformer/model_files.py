@@ -102,7 +102,7 @@ def load_model(folder: str | Path, restore: Callable[[StoredModel], Fit]) -> Fit
         tensors = _tensors(folder, facts["weights_sha256"])
         stored = StoredModel(
             parameters=dict(facts["parameters"]),
-            settings=dict(facts["settings"]),
+            settings=_settings(facts, folder),
             names=tuple(str(name) for name in facts["names"]),
             history=_history(facts["history"]),
             graph=CausalGraph.from_json(json.dumps(facts["graph"])),
@@ -141,6 +141,21 @@ def _facts(path: Path) -> dict[str, Any]:
             f"{DEFAULT!r} only; fit it again"
         )
     return facts
+
+
+def _settings(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Give the settings; those of attention, an option that the default once had, are dropped."""
+    settings = dict(facts["settings"])
+    if facts["parameters"]["preset"] != DEFAULT:
+        return settings
+    settings.pop("temperature", None)
+    if settings.pop("attention", False):
+        raise FileFormatError(
+            f"{folder / 'model.json'} was written by causalformer "
+            f"{facts.get('written_by', 'of an unknown version')} with the setting 'attention', "
+            f"which the preset {DEFAULT!r} no longer has; fit it again without it"
+        )
+    return settings
 
 
 def _tensors(folder: Path, checksum: str) -> dict[str, Tensor]:

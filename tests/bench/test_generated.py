@@ -1,19 +1,6 @@
 import numpy as np
 
 from causalformer.bench.generated import Outcome, systems, table
-from causalformer.config import resolve_settings
-
-
-def test_the_attention_suite_fits_the_same_systems_in_three_ways():
-    suite = [system for system in systems(1) if system.suite == "attention"]
-    assert len(suite) == 18
-    for first in range(0, 18, 3):
-        same = suite[first : first + 3]
-        assert len({system.make for system in same}) == 1
-        chosen = [resolve_settings("default", system.settings) for system in same]
-        assert [(s.attention, s.temperature) for s in chosen] == [
-            *((False, 1.0), (True, 1.0), (True, 10.0))
-        ]
 
 
 def test_the_same_call_lists_the_same_systems():
@@ -23,7 +10,7 @@ def test_the_same_call_lists_the_same_systems():
     ]
     np.testing.assert_array_equal(first[0].make().series.values, second[0].make().series.values)
     suites = {s.suite for s in first}
-    assert suites == {"calibration", "hidden", "max_lag", "attention", "recordings"}
+    assert suites == {"calibration", "hidden", "max_lag", "recordings"}
 
 
 def test_ten_recordings_are_pieces_of_the_system_that_one_is_of():

@@ -265,13 +265,6 @@ class TestFewSeries:
         assert evidence.candidates.all()
 
 
-def test_attention_looks_at_all_series(samples):
-    settings = TINY.model_copy(update={"attention": True})
-    model, _, evidence = detect(samples, settings, ANYTHING, random_state=0)
-    assert model.sources is None
-    assert evidence.candidates.all()
-
-
 def test_progress_ends_with_the_last_epoch(samples):
     epochs = []
     detect(samples, TINY, ANYTHING, random_state=0, on_epoch=epochs.append)

@@ -7,33 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from causalformer.data.windows import lagged_samples
-from causalformer.errors import SettingsError
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channel_loss import masked_source_loss
 from causalformer.model.channels import ChannelNetwork
 from small_models import make_channels, make_series
 
 LAG_WEIGHT = [1.0, 4.0]
-attention = pytest.mark.parametrize("temperature", [None, 2.0], ids=["plain", "attention"])
 
 
 def sample(n_slots=7, seed=1):
     return lagged_samples(make_series(n_slots, seed=seed), 2)
-
-
-def slow_attention(model, past, removed, fold, effect):
-    """Weights of the causes of one effect in one sample: softmax, times their number."""
-    if model.attention is None:
-        return np.ones(len(past))
-    form, mask = (value.detach().numpy()[fold] for value in model.attention.parameters())
-    temperature = model.attention.temperature
-    seen = [
-        0.0
-        if removed[j]
-        else math.exp(past[j] @ form @ past[effect] * mask[j, effect] / temperature)
-        for j in range(len(past))
-    ]
-    return len(past) * np.array(seen) / sum(seen)
 
 
 def slow_prediction(model, past, removed):
@@ -44,15 +27,13 @@ def slow_prediction(model, past, removed):
     predicted = np.zeros((len(past), model.n_folds, model.n_series))
     for b, f, e in np.ndindex(predicted.shape):
         total = p["offset"][f, e]
-        weight = slow_attention(model, past[b], removed[b], f, e)
         for c in range(model.n_channels):
             z = p["threshold"][f, e, c]
             for j in causes:
                 if removed[b, j]:
                     z += p["absent"][j, f, e, c]
                 else:
-                    seen = sum(p["kernel"][j, k, f, e, c] * past[b, j, k] for k in lags)
-                    z += weight[j] * seen
+                    z += sum(p["kernel"][j, k, f, e, c] * past[b, j, k] for k in lags)
             total += p["mix"][f, e, c] * z / (1 + math.exp(-z))
         for j in causes:
             if not removed[b, j]:
@@ -61,50 +42,15 @@ def slow_prediction(model, past, removed):
     return predicted
 
 
-def removing(cause, n_samples, n_series=3):
-    removed = torch.zeros(n_samples, n_series)
-    removed[:, cause] = 1
-    return removed
-
-
 @pytest.mark.usefixtures("double")
 class TestPrediction:
-    @attention
-    def test_equals_the_definition_written_with_loops(self, temperature):
-        model, (past, _) = make_channels(temperature=temperature), sample()
+    def test_equals_the_definition_written_with_loops(self):
+        model, (past, _) = make_channels(), sample()
         expected = slow_prediction(model, past, torch.zeros(len(past), 3))
         np.testing.assert_allclose(model(past).detach().numpy(), expected, atol=1e-12)
 
-    @attention
-    def test_equals_the_loops_with_other_causes_removed_in_every_sample(self, temperature):
-        model, (past, _) = make_channels(temperature=temperature), sample()
-        removed = torch.zeros(len(past), 3)
-        removed[[0, 1, 3], [2, 0, 1]] = 1
-        expected = slow_prediction(model, past, removed)
-        np.testing.assert_allclose(model(past, removed).detach().numpy(), expected, atol=1e-12)
-
-    @pytest.mark.parametrize("cause", range(3))
-    def test_a_removed_cause_counts_as_zero_and_its_absent_term(self, cause):
-        model, (past, _) = make_channels(), sample()
-        zeroed = past.clone()
-        zeroed[:, cause] = 0
-        torch.testing.assert_close(
-            model.channels(past, removing(cause, len(past))),
-            model.channels(zeroed) + model.absent[cause],
-        )
-
-    @attention
-    def test_nothing_of_a_removed_cause_is_seen(self, temperature):
-        model, (past, _) = make_channels(temperature=temperature), sample()
-        other = past.clone()
-        other[:, 1] = 100 * torch.randn(len(past), 2)
-        removed = removing(1, len(past))
-        assert torch.equal(model(past, removed), model(other, removed))
-        assert not torch.allclose(model(past), model(other))
-
-    @attention
-    def test_folds_do_not_share_weights(self, temperature):
-        model, (past, _) = make_channels(n_folds=3, temperature=temperature), sample()
+    def test_folds_do_not_share_weights(self):
+        model, (past, _) = make_channels(n_folds=3), sample()
         before = model(past)
         with torch.no_grad():
             for name, value in model.named_parameters():
@@ -118,14 +64,6 @@ class TestPrediction:
         model = ChannelNetwork(2, 3, 2, 4)
         assert not model.skip.any()
         assert not model.absent.any()
-
-    def test_untrained_attention_changes_nothing(self):
-        plain, attentive = (
-            ChannelNetwork(2, 3, 2, 4, torch.Generator().manual_seed(1), temperature)
-            for temperature in (None, 1.0)
-        )
-        past, _ = sample()
-        torch.testing.assert_close(attentive(past), plain(past))
 
     def test_the_seed_decides_the_weights(self):
         first, second, other = (
@@ -167,6 +105,14 @@ class TestLoss:
                     squares += weight**2
         loss = self.loss(model, past, now, learns, removed, ridge=0.3)
         assert loss.item() == pytest.approx(expected + 0.3 * squares)
+
+    def test_nothing_of_a_removed_cause_is_seen(self):
+        model, (past, now, learns, removed) = make_channels(), self.arguments()
+        usual = self.loss(model, past, now, learns, removed)
+        for cause in range(3):
+            other = past.clone()
+            other[1, cause] += 9.0  # in slot 1 cause 2 is removed
+            assert (self.loss(model, other, now, learns, removed) == usual) == (cause == 2)
 
     def test_a_fold_learns_nothing_from_slots_that_it_may_not_see(self):
         model, (past, now, learns, removed) = make_channels(), self.arguments()
@@ -228,8 +174,8 @@ class TestForbiddenLinks:
     allowed = torch.ones(3, 3, 2, dtype=torch.bool)
     allowed[0, 1] = allowed[2, 0, 1] = False
 
-    def trained(self, temperature=None, steps=5):
-        model = make_channels(temperature=temperature)
+    def trained(self, steps=5):
+        model = make_channels()
         model.allow(self.allowed)
         past, now = sample(40)
         learns, weight = torch.ones(len(past), 2, 1), torch.tensor(LAG_WEIGHT)
@@ -256,10 +202,6 @@ class TestForbiddenLinks:
         assert (after.kernel != before.kernel)[links].all()
         assert after.absent[2, :, 0].any()  # one lag of it is allowed
 
-    def test_attention_cannot_respect_it_and_says_so(self):
-        with pytest.raises(SettingsError, match="attention looks at all series"):
-            self.trained(2.0)
-
     def test_a_prediction_does_not_hang_on_a_forbidden_cause_or_lag(self):
         model, (past, _) = self.trained(), sample()
         without_cause, without_lag = past.clone(), past.clone()
@@ -267,9 +209,7 @@ class TestForbiddenLinks:
         without_lag[:, 2, 1] = -9.0
         with torch.no_grad():
             plain, no_cause, no_lag = (model(x) for x in (past, without_cause, without_lag))
-            removed = model(past, removing(0, len(past)))
         torch.testing.assert_close(no_cause[..., 1], plain[..., 1], rtol=0, atol=1e-6)
-        torch.testing.assert_close(removed[..., 1], plain[..., 1], rtol=0, atol=1e-6)
         torch.testing.assert_close(no_lag[..., 0], plain[..., 0], rtol=0, atol=1e-6)
         assert (no_cause[..., [0, 2]] != plain[..., [0, 2]]).all()
         assert (no_lag[..., [1, 2]] != plain[..., [1, 2]]).all()
@@ -293,12 +233,9 @@ class TestTemporalPriority:
         series=st.integers(0, 2),
         change=st.floats(-5, 5).filter(lambda c: abs(c) > 1e-3),
         seed=st.integers(0, 50),
-        temperature=st.sampled_from([None, 1.0]),
     )
-    def test_a_change_touches_no_prediction_up_to_its_own_slot(
-        self, slot, series, change, seed, temperature
-    ):
-        model, x = make_channels(seed=seed, temperature=temperature), make_series(seed=seed + 1)
+    def test_a_change_touches_no_prediction_up_to_its_own_slot(self, slot, series, change, seed):
+        model, x = make_channels(seed=seed), make_series(seed=seed + 1)
         changed = x.clone()
         changed[slot, series] += change
         with torch.no_grad():

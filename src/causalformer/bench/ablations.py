@@ -53,7 +53,6 @@ DEFAULT_ABLATIONS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "default-without-masked-sources": {"removed_share": 0.0},
         "default-without-sparse-tests": {"sparse_evidence": False},
         "default-without-lag-weighting": {"lag_power": 0.0},
-        "default-with-attention": {"attention": True},
     }
 )
 """The same for the default's own parts."""

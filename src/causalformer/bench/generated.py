@@ -11,8 +11,6 @@ hidden
     25 series of 4000 slots with hidden common drivers.
 max_lag
     The same systems with 2, 5 and 10 lags.
-attention
-    The same systems without attention over the causes, and with it at two temperatures.
 recordings
     One recording of 1000 slots, or ten of 100 slots of the same system.
 """
@@ -20,8 +18,8 @@ recordings
 import argparse
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,13 +44,12 @@ _FIRST_SEED = 10_000  # far from the seeds that settings were chosen on
 
 @dataclass(frozen=True)
 class System:
-    """One system to be drawn, and how it is fitted."""
+    """One system to be drawn, and the lags it is fitted with."""
 
     suite: str
     family: str
     make: Callable[[], Generated]
     max_lag: int = 5
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,11 +102,6 @@ def systems(n_repeats: int) -> Iterator[System]:
         for max_lag in (2, 5, 10):
             for make in chosen:
                 yield System("max_lag", f"max_lag {max_lag}", make, max_lag)
-
-    for repeat in range(max(1, n_repeats // 3)):
-        for family, make in _small_families(np.random.default_rng(4 * _FIRST_SEED + repeat)):
-            for name, settings in _ATTENTION.items():
-                yield System("attention", f"{family}, {name}", make, settings=settings)
     for repeat in range(n_repeats):
         rng = np.random.default_rng(5 * _FIRST_SEED + repeat)
         seed = int(rng.integers(1 << 31))
@@ -142,25 +134,7 @@ def _recorded(make: Callable[[], Generated], n_recordings: int, length: int) -> 
     return Generated(table, made.truth)
 
 
-_ATTENTION: dict[str, dict[str, Any]] = {
-    "off": {},
-    "τ = 1": {"attention": True, "temperature": 1.0},
-    "τ = 10": {"attention": True, "temperature": 10.0},
-}
 _LAG_FAMILIES = ("structure", "lorenz", "linear, gaussian")
-
-
-def _small_families(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], Generated]]]:
-    seed = int(rng.integers(1 << 31))
-    name = str(rng.choice(list(STRUCTURES)))
-    for n_slots in (1000, 4000):
-        make = partial(make_structure, name, n_slots, random_state=seed)
-        yield f"structure of {n_slots} slots", make
-    yield "lorenz", partial(make_lorenz96, 10, 1000, random_state=seed)
-    draw = partial(make_random_system, 8, 1000, random_state=seed)
-    yield "nonlinear, gaussian", partial(draw, links="nonlinear")
-    yield "linear, student", partial(draw, links="linear", noise_law="student")
-    yield "var", partial(make_var, 6, 1000, random_state=seed)
 
 
 def _families(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], Generated]]]:
@@ -241,9 +215,7 @@ def run(system: System) -> list[Outcome]:
     made = system.make()
     outcomes = []
     methods: dict[str, Any] = {
-        "default": CausalFormer(
-            max_lag=system.max_lag, settings=dict(system.settings), device="cpu"
-        ),
+        "default": CausalFormer(max_lag=system.max_lag, device="cpu"),
         "var": VarGranger(),
     }
     for name, method in methods.items():

@@ -147,13 +147,7 @@ def new_network(
 ) -> ChannelNetwork:
     """Build the network that the settings describe; see `ChannelNetwork` for `sources`."""
     return ChannelNetwork(
-        settings.n_folds,
-        n_series,
-        max_lag,
-        settings.n_channels,
-        generator,
-        settings.temperature if settings.attention else None,
-        sources,
+        settings.n_folds, n_series, max_lag, settings.n_channels, generator, sources
     )
 
 

@@ -29,7 +29,7 @@ def single_lag_errors(
     """Give the mean squared error with each single lag, ``[cause, effect, lag - 1]``.
 
     Only for `pairs` ``[cause, effect]``, infinite elsewhere. The kernels are those of the first
-    fold; attention, if there is any, stays that of the full past.
+    fold.
     """
     past, max_lag = samples.past, samples.max_lag
     errors = np.full((*pairs.shape, max_lag), np.inf)
@@ -37,7 +37,6 @@ def single_lag_errors(
     shrink = torch.cat([lag_weight.repeat(model.n_causes), lag_weight.new_full((1,), 1e-6)])
     columns = torch.arange(len(shrink), device=past.device)
     summed = model.channels(past)[:, 0]  # slot, effect, channel
-    attention = None if model.attention is None else model.attention(past, None)[:, 0]
     for cause in np.flatnonzero(pairs.any(axis=1)).tolist():
         effects = torch.from_numpy(np.flatnonzero(pairs[cause])).to(past.device)
         if model.sources is None:
@@ -46,8 +45,6 @@ def single_lag_errors(
             lags = inputs[effects, :, cause].movedim(0, -1)[..., None]  # slot, lag, effect, -
             columns_of = straight[effects]
         shares = lags * model.kernel[cause, :, 0][:, effects]
-        if attention is not None:
-            shares = shares * attention[:, cause][:, None, effects, None]
         others = summed[:, effects] - shares.sum(1)
         foreign = columns.div(max_lag, rounding_mode="floor") != cause
         for lag in range(max_lag):

@@ -235,7 +235,6 @@ class _Part:
     """Some slots, and what the read-out takes from them."""
 
     at: Int[Tensor, " slot"]
-    past: Float[Tensor, "slot series lag"]
     now: Float[Tensor, "slot effect"]
     observed: Float[Tensor, "slot effect"] | None  # None: all of them
     straight: Float[Tensor, "*effect slot column"]
@@ -261,7 +260,6 @@ class _Parts:
         past = samples.past[slots]
         return _Part(
             slots,
-            past,
             samples.now[slots],
             None if samples.complete else samples.observed[slots],
             model.straight(past),
@@ -387,10 +385,6 @@ class _ReadOut:
     ) -> Float[Tensor, "slot effect channel"]:
         if cause is None:
             return part.summed
-        if self.model.attention is not None:
-            removed = torch.zeros_like(part.past[..., 0])
-            removed[:, cause] = 1.0
-            return self.model.channels(part.past, removed)[:, self.k]
         kernel, max_lag = self.model.kernel[cause, :, self.k], self.model.max_lag
         lags = part.straight[..., cause * max_lag : (cause + 1) * max_lag]
         by = "sl,lec->sec" if lags.ndim == 2 else "esl,lec->sec"

@@ -43,7 +43,7 @@ _RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags so
 def n_candidates(n_slots: int, max_lag: int, n_series: int, settings: DetectorSettings) -> int:
     """Say how many series, itself included, an effect may hang on: as many as the slots can tell.
 
-    If that is all of them, there is nothing to screen; attention looks at all of them.
+    If that is all of them, there is nothing to screen.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def n_candidates(n_slots: int, max_lag: int, n_series: int, settings: DetectorSe
     >>> n_candidates(1000, 5, 10, settings)
     10
     """
-    if settings.attention or n_series <= settings.screen_above:
+    if n_series <= settings.screen_above:
         return n_series
     affordable = n_slots // (_SLOTS_PER_INPUT * max_lag)
     return min(n_series, max(LEAST_CANDIDATES, min(settings.max_candidates, affordable)))

@@ -22,12 +22,7 @@ def channel_relevance(
 ) -> tuple[Float[Tensor, "b cause lag effect"], Float[Tensor, "b effect"]]:
     """Share the mean prediction of all folds among the past values; give the biases' share too."""
     gate = torch.sigmoid(model.channels(past)) * model.mix  # b, fold, effect, channel
-    if model.attention is None:
-        weights = torch.einsum("bfec,jlfec->bjle", gate, model.kernel)
-    else:
-        attention = model.attention(past, None)
-        weights = torch.einsum("bfec,jlfec,bfje->bjle", gate, model.kernel, attention)
-    weights = weights + model.skip.sum(2)
+    weights = torch.einsum("bfec,jlfec->bjle", gate, model.kernel) + model.skip.sum(2)
     bias = (gate * model.threshold).sum((1, 3)) + model.offset.sum(0)
     inputs = model.inputs(past)
     inputs = inputs[..., None] if model.sources is None else inputs.movedim(0, -1)

@@ -43,17 +43,13 @@ def masked_source_loss(
     without each of them. `learns` is one where a fold may learn an effect from a slot, else zero.
     The loss does not depend on who shares the folds.
     """
-    if model.attention is None:
-        # of every input: its lags, what stands for its absence, and the threshold, which is free
-        weight = lag_weight.repeat(model.n_causes)
-        weight = torch.cat([weight, torch.ones_like(removed[0]), torch.zeros_like(weight[:1])])
-        inputs = _inputs(model, past, removed)
-        arguments = (share, inputs, now, learns, ridge * weight, *_weights(model))
-        loss: Tensor = _Loss.apply(*arguments)  # type: ignore[no-untyped-call]
-        return loss
-    wrong = (model(past, removed) - now[:, None]).square()  # b, fold, effect
-    error = (wrong * learns).sum(0) / learns.sum(0).clamp(min=1)
-    return torch.add(error.sum(), ridge * model.penalty(lag_weight))
+    # of every input: its lags, what stands for its absence, and the threshold, which is free
+    weight = lag_weight.repeat(model.n_causes)
+    weight = torch.cat([weight, torch.ones_like(removed[0]), torch.zeros_like(weight[:1])])
+    inputs = _inputs(model, past, removed)
+    arguments = (share, inputs, now, learns, ridge * weight, *_weights(model))
+    loss: Tensor = _Loss.apply(*arguments)  # type: ignore[no-untyped-call]
+    return loss
 
 
 def _inputs(

@@ -29,7 +29,11 @@ Cauchy's rule, weighed by how common such links are. It may as well be that othe
 the cause: if its best term pays beside all of them, those go that it makes idle, and it is tested
 again. Which of them is the cause was decided by the first test; so the second p-value counts down
 to the square of the first. Memory is the rule, not the exception: its straight terms are tested all
-at once, beside those chosen in its presence. All follows from the products of the terms, which are
+at once, beside those chosen in its presence. Where a cause wanders like a random walk, its level
+has no mean, and the t-value of its weight no t distribution: two independent walks seem linked. So
+its value before the first of the tested lags is held, too, in every form. The others then count by
+how they differ from it, which does not wander, and the usual laws hold (Toda and Yamamoto 1995;
+Sims, Stock and Watson 1990). All follows from the products of the terms, which are
 summed once, but for one number: by how much the variance of a term's weight is above what errors of
 equal size give (White 1980). Rare events that coincide once, and storms that shake all series
 together, are no evidence. That number is itself uncertain if it rests on few samples: it is never
@@ -208,7 +212,7 @@ def sparse_tests(
 
 
 def _with_levels(samples: Samples, allowed: BoolArray) -> tuple[Samples, BoolArray]:
-    """Put the values before the past behind it if series wander, as a lag that is not allowed."""
+    """Put the values before the past behind it if series wander, as a lag that is not tested."""
     if samples.before is None or samples.wanders is None:
         return samples, allowed
     n_more = samples.n_series - len(samples.wanders)  # causes that were put beside the series
@@ -713,7 +717,7 @@ class Search:
         return alone._replace(p_value=max(alone.p_value, found.p_value**2))
 
     def _level(self, cause: int) -> IntArray:
-        """Give the terms of the level of a cause, in each form, if it wanders."""
+        """Give the terms of a cause's level, to be held beside its past if it wanders."""
         if self._wanders is None or not self._wanders[cause]:
             return np.arange(0)
         last = self._value % self._max_lag == self._max_lag - 1

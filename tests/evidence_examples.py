@@ -17,11 +17,11 @@ def filled(n_series, value, entries):
     return matrix
 
 
-def samples_of(scores, max_lag, n_folds=4, segments=None, run=None):
+def samples_of(scores, max_lag, n_folds=4, segments=None, run=None, wanders=None):
     """The samples of one recording without a gap, unless something else is said."""
     segments = [slice(0, len(scores))] if segments is None else segments
     run = np.zeros(len(scores), dtype=np.int64) if run is None else run
-    return make_samples(scores, segments, run, max_lag, n_folds)
+    return make_samples(scores, segments, run, max_lag, n_folds, wanders=wanders)
 
 
 def make_evidence(

@@ -14,6 +14,7 @@ from causalformer.arrays import is_whole
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable, check_usable
 from causalformer.data.interpolated import without_interpolated
+from causalformer.data.quality import wandering
 from causalformer.data.scaling import (
     NormalScores,
     TableScaling,
@@ -293,6 +294,7 @@ def fit_default(
             choice.max_lag,
             settings.n_folds,
             device,
+            wandering(scores.values, table.segments),
         )
         model, history, evidence = detect(
             samples,

@@ -59,6 +59,18 @@ def test_sparse_tests_count_unless_the_network_knows_more():
     assert evidence.q_value[0, 1] < 1e-3
 
 
+def test_of_what_a_cause_that_wanders_does_the_terms_speak_alone():
+    x = series()
+    samples = samples_of(x, 2, wanders=np.array([True, False, False]))
+    model = make_channels(n_folds=4)
+    evidence = gather_evidence(model, samples, TINY, EVERYTHING)
+    network = network_p(evidence)
+    network[0] = 1.0
+    both = half_cauchy_combination(evidence.sparse_p, network, weights=(0.8, 0.2))
+    np.testing.assert_array_equal(evidence.p_value[0, 2], both[0, 2])
+    np.testing.assert_array_equal(evidence.p_value[1:, 2], both[1:, 2])
+
+
 def test_without_sparse_evidence_the_network_speaks_alone():
     alone = TINY.model_copy(update={"sparse_evidence": False})
     _, evidence = evidence_of(make_channels(n_folds=4), alone, series())

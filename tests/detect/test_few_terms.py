@@ -249,6 +249,48 @@ def test_in_noise_small_p_values_are_as_rare_as_they_say():
         assert (p < level).mean() < 1.5 * level + 0.005
 
 
+class TestWandering:
+    """The level of a cause that wanders is held beside its past."""
+
+    def judged_with(self, x, wanders, max_lag=2):
+        n_series = x.shape[1]
+        samples = samples_of(x, max_lag, wanders=np.array(wanders))
+        return sparse_tests(samples, everything(n_series, max_lag), np.eye(n_series) > 0)
+
+    def small(self, level, *, wanders):
+        between = ~np.eye(4, dtype=bool)
+        walks = (noise(300, 4, seed).cumsum(axis=0) for seed in range(40))
+        scores = (fit_normal_scores(x).apply(x) for x in walks)
+        p = [self.judged_with(x, [wanders] * 4).p_value[between] for x in scores]
+        return float((np.concatenate(p) < level).mean())
+
+    def test_of_independent_walks_small_p_values_are_as_rare_as_they_say(self):
+        assert self.small(0.01, wanders=True) < 0.015
+        assert self.small(0.01, wanders=False) > 0.02
+
+    def test_what_a_walk_does_is_found_at_its_lag(self):
+        x = noise(300, 3)
+        x[:, 0] = x[:, 0].cumsum() / 10
+        x[2:, 1] += x[:-2, 0] * 2
+        x[1:, 2] += 10 * np.diff(x[:, 0])
+        found = self.judged_with(x, [True, False, False], max_lag=3)
+        assert found.t.shape == (3, 3, 3)
+        assert found.p_value[0, 1] < 1e-3
+        assert found.t[0, 1].argmax() == 1
+
+    def test_without_a_walk_nothing_changes(self):
+        x = noise()
+        np.testing.assert_array_equal(self.judged_with(x, [False] * 3).p_value, judged(x).p_value)
+
+    @pytest.mark.parametrize("missing", [0.0, 0.1])
+    def test_it_is_the_same_as_one_more_lag_that_is_not_tested(self, missing):
+        x = noise(400, 2).cumsum(axis=0) / 10
+        x[np.random.default_rng(1).random(x.shape) < missing] = np.nan
+        p = self.judged_with(x, [True, False]).p_value
+        assert p[0, 1] != pytest.approx(judged(x).p_value[0, 1], rel=1e-3)
+        assert np.isfinite(p).all()
+
+
 def test_slots_without_the_effect_do_not_count(monkeypatch):
     monkeypatch.setattr(few_terms, "_CAUTION_WITH_GAPS", 1.0)
     x = noise()

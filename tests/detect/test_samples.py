@@ -96,6 +96,35 @@ class TestMaking:
             assert len(samples_of(x, 2)) == 98
 
 
+class TestBefore:
+    """The value before the past, where a series wanders."""
+
+    def test_it_is_one_lag_further_in_the_same_segment(self):
+        x = scores()
+        samples = samples_of(x, 2, segments=SEGMENTS, wanders=np.array([True, False, False]))
+        for i, slot in enumerate(samples.slot.tolist()):
+            begins = any(slot - 2 == segment.start for segment in SEGMENTS)
+            expected = x[slot - 2 if begins else slot - 3]
+            np.testing.assert_allclose(samples.before[i], expected, rtol=1e-6)
+
+    def test_an_unknown_one_is_like_the_next(self):
+        x = scores()
+        x[10, 0] = np.nan
+        samples = samples_of(x, 2, wanders=np.array([True, False, False]))
+        at = samples.slot.tolist().index(13)
+        assert samples.before[at, 0] == samples.past[at, 0, 1]
+
+    def test_it_stays_with_its_samples_and_series(self):
+        samples = samples_of(scores(), 2, wanders=np.array([True, False, False]))
+        picked = samples.pick(np.array([5, 2])).of([1, 0], [0]).thinned(1)
+        np.testing.assert_array_equal(picked.before, samples.before[5:6, [1, 0]])
+        assert picked.wanders.tolist() == [False, True]
+
+    def test_there_is_none_unless_a_series_wanders(self):
+        assert samples_of(scores(), 2, wanders=np.zeros(3, dtype=bool)).before is None
+        assert samples_of(scores(), 2).before is None
+
+
 class TestPicking:
     def test_positions_are_taken_with_repetition_in_blocks_of_time(self):
         samples = samples_of(scores(missing=0.2), 2)

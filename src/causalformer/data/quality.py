@@ -314,6 +314,11 @@ def not_stationary(
         )
 
 
+def wandering(values: FloatArray, segments: Sequence[slice]) -> BoolArray:
+    """Say which columns wander, ``[column]``; see `not_stationary`."""
+    return np.array([_wanders(_longest_run(x, segments)) for x in values.T])
+
+
 def _longest_run(x: FloatArray, segments: Sequence[slice]) -> FloatArray:
     """Return the longest stretch of observed values in a segment, or the end of it."""
     observed = ~np.isnan(x)

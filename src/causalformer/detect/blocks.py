@@ -72,7 +72,9 @@ def detect(
     at_once = samples.n_series <= TOGETHER or _is_small(samples) or _is_long(samples)
     share = map if at_once else _in_processes(n_jobs)
     sources, sparse = screen(samples.to("cpu"), most, allowed, known.required, share)
-    allowed = allowed & (np.arange(samples.max_lag) < n_lags)
+    own = np.eye(samples.n_series, dtype=bool)[..., None]
+    # others would stand in for what a shorter memory leaves out
+    allowed = allowed & (own | (np.arange(samples.max_lag) < n_lags))
     if most < samples.n_series:
         allowed &= _among(sources, np.maximum(most, known.n_required + 1))[..., None]
     if most == samples.n_series or samples.n_series <= TOGETHER:

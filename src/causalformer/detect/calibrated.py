@@ -283,6 +283,10 @@ def gather_evidence(
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
     network_p = np.where(np.diag(removal.n_together) >= _LEAST_JUDGED, network_p, 1.0)
+    if settings.sparse_evidence and samples.wanders is not None:
+        # what is held out lies elsewhere than what was learned from: nothing averages out
+        causes = torch.arange(model.n_causes)[:, None] if model.sources is None else model.sources.T
+        network_p = np.where(samples.wanders[causes.numpy()], 1.0, network_p)
     # terms that leave out what the network knows find false causes: they may only confirm it
     believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
     sparse_counts = settings.sparse_evidence & (own | believed)

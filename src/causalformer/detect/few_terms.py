@@ -29,7 +29,11 @@ Cauchy's rule, weighed by how common such links are. It may as well be that othe
 the cause: if its best term pays beside all of them, those go that it makes idle, and it is tested
 again. Which of them is the cause was decided by the first test; so the second p-value counts down
 to the square of the first. Memory is the rule, not the exception: its straight terms are tested all
-at once, beside those chosen in its presence. All follows from the products of the terms, which are
+at once, beside those chosen in its presence. Where a cause wanders like a random walk, its level
+has no mean, and the t-value of its weight no t distribution: two independent walks seem linked. So
+its value before the first of the tested lags is held, too, in every form. The others then count by
+how they differ from it, which does not wander, and the usual laws hold (Toda and Yamamoto 1995;
+Sims, Stock and Watson 1990). All follows from the products of the terms, which are
 summed once, but for one number: by how much the variance of a term's weight is above what errors of
 equal size give (White 1980). Rare events that coincide once, and storms that shake all series
 together, are no evidence. That number is itself uncertain if it rests on few samples: it is never
@@ -43,6 +47,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
@@ -191,6 +196,7 @@ def sparse_tests(
            [False, False]])
     """
     n_causes, n_effects, max_lag = allowed.shape
+    samples, allowed = _with_levels(samples, allowed)
     found = np.tile(TestOfCause(), (n_causes, n_effects, 1))
     t = np.zeros((n_causes, n_effects, max_lag))
     hangs_on, tested = np.zeros((n_causes, n_effects), dtype=bool), np.asarray(allowed.any(axis=-1))
@@ -203,6 +209,22 @@ def sparse_tests(
     p_value, explained, strength = np.moveaxis(found, -1, 0)
     left = np.stack(residual, axis=1)
     return SparseTests(p_value, explained, strength, t, hangs_on, tested, left, every)
+
+
+def _with_levels(samples: Samples, allowed: BoolArray) -> tuple[Samples, BoolArray]:
+    """Put the values before the past behind it if series wander, as a lag that is not tested."""
+    if samples.before is None or samples.wanders is None:
+        return samples, allowed
+    n_more = samples.n_series - len(samples.wanders)  # causes that were put beside the series
+    before = torch.nn.functional.pad(samples.before, (0, n_more))
+    past, hidden = torch.cat([samples.past, before[..., None]], dim=-1), samples.hidden
+    if hidden is not None:
+        hidden = torch.cat([hidden, hidden[..., -1:]], dim=-1)
+    none = np.zeros((*allowed.shape[:-1], 1), dtype=bool)
+    longer = replace(
+        samples, past=past, hidden=hidden, before=None, wanders=np.pad(samples.wanders, (0, n_more))
+    )
+    return longer, np.concatenate([allowed, none], axis=-1)
 
 
 def _searches(
@@ -221,7 +243,7 @@ def _searches(
         whole = Products(samples, _shared_rows(samples)).terms()
         for i in range(n_effects):
             terms = whole if sources is None else whole.of(causes[i], max_lag)
-            yield Search(terms, i, allowed[:, i], itself[i])
+            yield Search(terms, i, allowed[:, i], itself[i], wanders=_of(samples, causes[i]))
     elif shared and len(samples) <= _shared_rows(samples):
         products = Products(samples)
         for i in range(n_effects):
@@ -259,9 +281,10 @@ def n_shared_products(n_series: int, max_lag: int) -> int:
 
 def search_terms(samples: Samples, allowed: BoolArray, own: int) -> "Search":
     """Search the terms of the only effect."""
+    samples, allowed = _with_levels(samples, allowed)
     products = Products(samples)
     if samples.complete:
-        return Search(products.terms(), 0, allowed, own)
+        return Search(products.terms(), 0, allowed, own, wanders=samples.wanders)
     return _search_with_gaps(products, list(range(samples.n_series)), 0, allowed, own)
 
 
@@ -277,16 +300,23 @@ def _search_with_gaps(
     weight = samples.observed[:, effect].cpu().double().numpy()
     observed = weight > 0
     rows = products.rows if products.every == 1 else _columns(samples)
-    search = Search(products.weighed(causes, effect, weight), 0, allowed, own, _CAUTION_WITH_GAPS)
+    wanders = _of(samples, causes)
+    terms = products.weighed(causes, effect, weight)
+    search = Search(terms, 0, allowed, own, _CAUTION_WITH_GAPS, wanders)
     for _ in range(_WEIGHINGS if observed.sum() >= _LEAST_SAMPLES else 0):
         assert samples.hidden is not None
         hidden = samples.hidden[:, causes].flatten(1).cpu().numpy()
         lacking = hidden[observed][:, search.values]
         weight[observed] = _weights(search.errors(rows)[observed] ** 2, lacking)
         terms = products.weighed(causes, effect, weight)
-        search = Search(terms, 0, allowed, own, _CAUTION_WITH_GAPS)
+        search = Search(terms, 0, allowed, own, _CAUTION_WITH_GAPS, wanders)
     search.judge(products.rows, observed[:: products.every])
     return search
+
+
+def _of(samples: Samples, causes: list[int]) -> BoolArray | None:
+    """Say which causes wander; see `_with_levels`."""
+    return None if samples.wanders is None else samples.wanders[causes]
 
 
 def _weights(square: FloatArray, lacking: Bool[np.ndarray, "sample value"]) -> FloatArray:
@@ -596,7 +626,13 @@ class Search:
     """The terms that one effect hangs on, and tests against them."""
 
     def __init__(
-        self, terms: Terms, effect: int, allowed: BoolArray, own: int, caution: float = 1.0
+        self,
+        terms: Terms,
+        effect: int,
+        allowed: BoolArray,
+        own: int,
+        caution: float = 1.0,
+        wanders: BoolArray | None = None,
     ) -> None:
         self._terms, self._caution, self._n = terms, caution, float(terms.n_samples)
         self._shared, self._variance = terms.shared[:, effect], float(terms.variance[effect])
@@ -609,6 +645,7 @@ class Search:
         form = np.arange(n_terms) % _N_FORMS
         self._value, self._tested = np.arange(n_terms) // _N_FORMS, form < N_TESTED
         self._own, self._first = own, (self._cause == own) & (form == 0)
+        self._wanders = wanders
         n_tested = max(int(self._tested.sum()), 1)
         self._price = float(np.log(max(self._n, 2.0)) + np.log(n_tested))
         self._crowd = self._known_crowd(0.0)
@@ -664,9 +701,13 @@ class Search:
         """Test what a cause adds to the terms of other series."""
         if cause == self._own:
             return self._test_memory()
-        if not self.hangs_on[cause]:
+        level = self._level(cause)
+        if not (self.hangs_on[cause] or len(level)):
             return self._added(cause, self._chosen, self._beside)
-        others = self._choose(self._usable & (self._cause != cause))
+        others = self._chosen
+        if self.hangs_on[cause]:
+            others = self._choose(self._usable & (self._cause != cause))
+        others = np.append(others, level)
         beside = self._beside_chosen(others)
         found = self._added(cause, others, beside)
         left = self._without_stand_ins(cause, others, beside.shares())
@@ -674,6 +715,13 @@ class Search:
             return found
         alone = self._added(cause, left, self._beside_chosen(left))
         return alone._replace(p_value=max(alone.p_value, found.p_value**2))
+
+    def _level(self, cause: int) -> IntArray:
+        """Give the terms of a cause's level, to be held beside its past if it wanders."""
+        if self._wanders is None or not self._wanders[cause]:
+            return np.arange(0)
+        last = self._value % self._max_lag == self._max_lag - 1
+        return np.flatnonzero((self._cause == cause) & last & self._tested)
 
     @cached_property
     def hangs_on(self) -> BoolArray:
@@ -793,7 +841,7 @@ class Search:
         if not self._pays(rest[best]):
             return others
         kept = self._first.copy()
-        kept[best] = True
+        kept[best] = kept[self._level(cause)] = True
         return self._without_idle(np.append(others, best), kept)[:-1]
 
     def _test_memory(self) -> TestOfCause:
@@ -820,7 +868,8 @@ class Search:
         share = np.where(self._usable & self._tested, self._rest, 0.0)
         share[self._chosen] = self._shares_among(self._chosen)
         t = _t(share, max(self._n - len(self._chosen) - 2, 1.0))
-        return np.asarray(t.reshape(-1, self._max_lag, _N_FORMS).max(axis=-1))
+        of_lag = t.reshape(-1, self._max_lag, _N_FORMS).max(axis=-1)
+        return np.asarray(of_lag if self._wanders is None else of_lag[:, :-1])
 
     @property
     def terms(self) -> list[tuple[int, int, int]]:

@@ -41,6 +41,10 @@ class Samples:
         Which fold never learns from the sample.
     hidden : tensor of bool ``[sample, cause, lag - 1]``, optional
         Which past values were missing; None if no value is missing at all.
+    before : tensor ``[sample, cause]``, optional
+        Values one slot before the past; None unless some series wanders.
+    wanders : array of bool ``[cause]``, optional
+        Which series wander like random walks.
     """
 
     past: Float[Tensor, "sample cause lag"]
@@ -49,6 +53,8 @@ class Samples:
     slot: IntArray
     fold: IntArray
     hidden: Bool[Tensor, "sample cause lag"] | None = None
+    before: Float[Tensor, "sample cause"] | None = None
+    wanders: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -92,6 +98,8 @@ class Samples:
             self.slot[positions],
             blocked_folds(len(positions), n_folds),
             None if self.hidden is None else self.hidden[at],
+            None if self.before is None else self.before[at],
+            self.wanders,
         )
 
     def of(self, causes: Sequence[int], effects: Sequence[int]) -> "Samples":
@@ -105,6 +113,8 @@ class Samples:
             if self.complete
             else self.observed[:, to],
             hidden=None if self.hidden is None else self.hidden[:, from_],
+            before=None if self.before is None else self.before[:, from_],
+            wanders=None if self.wanders is None else self.wanders[from_],
         )
 
     def to(self, device: torch.device | str) -> "Samples":
@@ -115,6 +125,7 @@ class Samples:
             now=self.now.to(device),
             observed=self.observed.to(device),
             hidden=None if self.hidden is None else self.hidden.to(device),
+            before=None if self.before is None else self.before.to(device),
         )
 
     def thinned(self, most: int) -> "Samples":
@@ -129,6 +140,8 @@ class Samples:
             self.slot[::step],
             self.fold[::step],
             None if self.hidden is None else self.hidden[::step],
+            None if self.before is None else self.before[::step],
+            self.wanders,
         )
 
     def seen(
@@ -167,6 +180,7 @@ def make_samples(
     max_lag: int,
     n_folds: int,
     device: torch.device | str = "cpu",
+    wanders: BoolArray | None = None,
 ) -> Samples:
     """Collect the samples of ``scores[slot, series]``; none looks across segments.
 
@@ -182,17 +196,36 @@ def make_samples(
         Lags of the past; folds.
     device : torch.device
         Where the tensors go.
+    wanders : array of bool ``[series]``, optional
+        Which series wander like random walks; none unless given.
     """
     slot = slots_with_past(segments, max_lag)
     fold = folds_of_runs(run[slot], n_folds)
     if not scratch.n_missing(scores).any():
         past, now = _at(scores, slot, max_lag)
         every = torch.ones(1).expand_as(now)
-        return Samples(past, now, every, slot, fold).to(device)
+        samples = Samples(past, now, every, slot, fold)
+        return _with_level(samples, scores, segments, wanders).to(device)
     past, now = _at(np.nan_to_num(scores), slot, max_lag)
     hidden, lacking = _at(np.isnan(scores), slot, max_lag)
     past = _filled(past, hidden > 0, past_covariance(scores, segments, max_lag))
-    return Samples(past, now, 1.0 - lacking, slot, fold, hidden > 0).to(device)
+    samples = Samples(past, now, 1.0 - lacking, slot, fold, hidden > 0)
+    return _with_level(samples, scores, segments, wanders).to(device)
+
+
+def _with_level(
+    samples: Samples, scores: FloatArray, segments: Sequence[slice], wanders: BoolArray | None
+) -> Samples:
+    """Keep the values before the past if some series wander; an unknown one is like the next."""
+    if wanders is None or not wanders.any():
+        return samples
+    slot = samples.slot - samples.max_lag - 1
+    starts = np.array([segment.start for segment in segments])
+    first = starts[np.searchsorted(starts, samples.slot, "right") - 1]
+    earlier = torch.from_numpy(scores[np.maximum(slot, 0)]).to(samples.past)
+    known = torch.from_numpy(slot >= first)[:, None] & torch.isfinite(earlier)
+    before = torch.where(known, earlier, samples.past[..., -1])
+    return replace(samples, before=before, wanders=wanders)
 
 
 def _columns(x: Tensor, at: list[int]) -> Tensor:

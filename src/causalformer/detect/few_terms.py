@@ -11,9 +11,12 @@ A value that matters is described more closely: once it has one of these terms, 
 be filled in by another effect of it. For every effect terms are chosen one by one, beginning with
 its own past, as long as they lower the extended information criterion (Chen and Chen 2008, γ = 1/2)
 
-.. math:: n \log(RSS / n) + k (\log n + \log p)
+.. math:: (n - k) \log RSS + k \log n - \sum \log \pi
 
-of k terms in n samples, p of them on offer; then those are dropped that later ones have made idle.
+of k terms in n samples, each with the probability π that a link beforehand is this one: straight
+ones are commoner (.8 to .2), short lags, too (one over the lag), as in the tests below; were all
+equal, −log π would be the logarithm of the number on offer. Then those are dropped that later ones
+have made idle.
 
 Not every effect hangs on few values. Behind the chosen terms there may be a crowd of causes too
 weak to be chosen one by one. So all straight terms may have random weights of one variance beside
@@ -646,13 +649,18 @@ class Search:
         self._value, self._tested = np.arange(n_terms) // _N_FORMS, form < N_TESTED
         self._own, self._first = own, (self._cause == own) & (form == 0)
         self._wanders = wanders
-        n_tested = max(int(self._tested.sum()), 1)
-        self._price = float(np.log(max(self._n, 2.0)) + np.log(n_tested))
+        self._price = np.log(max(self._n, 2.0)) - np.log(self._likely(form))
         self._crowd = self._known_crowd(0.0)
         self._chosen = self._choose(self._usable)
         self._look_for_a_crowd()
         self._beside = self._beside_chosen(self._chosen)
         self._rest = self._beside.shares()
+
+    def _likely(self, form: IntArray) -> FloatArray:
+        """Say how likely it is beforehand that a link is this term, as in the tests of causes."""
+        likely = np.where(form == 0, 1.0 - NOT_STRAIGHT, NOT_STRAIGHT / (N_TESTED - 1))
+        likely /= 1.0 + self._value % self._max_lag  # the longer a lag, the rarer
+        return np.asarray(likely / likely[self._tested].sum())
 
     def _look_for_a_crowd(self) -> None:
         """Let straight terms have random weights if that pays; then choose the terms again."""
@@ -837,8 +845,11 @@ class Search:
 
     def _without_stand_ins(self, cause: int, others: IntArray, rest: FloatArray) -> IntArray:
         """Drop what the best term of a cause makes idle, if it pays beside all of them."""
-        best = int(np.where(self._tests(cause), rest, 0.0).argmax())
-        if not self._pays(rest[best]):
+        terms, freedom = np.flatnonzero(self._tests(cause)), self._n - len(others) - 2
+        if not len(terms):
+            return others
+        best = int(terms[self._gain(rest[terms], terms, freedom).argmax()])
+        if not self._pays(rest[best], best, freedom):
             return others
         kept = self._first.copy()
         kept[best] = kept[self._level(cause)] = True
@@ -900,9 +911,10 @@ class Search:
     @property
     def criterion(self) -> float:
         """The extended information criterion of the chosen terms; small is good."""
-        amount, n_numbers = self._crowd.amount, len(self._chosen) + (self._crowd.amount > 0)
-        spread = float(np.log1p(amount * self._terms.crowd.power).sum()) if amount else 0.0
-        return self._n * float(np.log(self._left(self._chosen))) + spread + n_numbers * self._price
+        amount, price = self._crowd.amount, float(self._price[self._chosen].sum())
+        if amount:
+            price += float(np.log1p(amount * self._terms.crowd.power).sum() + np.log(self._n))
+        return self._n * float(np.log(self._left(self._chosen))) + price
 
     @property
     def error(self) -> float:
@@ -933,10 +945,12 @@ class Search:
         while len(chosen) < kept.sum() + most:
             share = np.where(usable & (self._tested | matters), beside.shares(), 0.0)
             share[chosen] = share[refused] = 0.0
-            best = int(share.argmax())
-            if not self._pays(share[best]):
+            freedom, every = self._n - len(chosen) - 2, np.arange(len(share))
+            best = int(self._gain(share, every, freedom).argmax())
+            if not self._pays(share[best], best, freedom):
                 break
-            if not self._pays(self._robust_share(best, chosen, beside, share[best])):
+            robust = self._robust_share(best, chosen, beside, share[best])
+            if not self._pays(robust, best, freedom):
                 refused.append(best)
                 continue
             chosen = np.append(chosen, best)
@@ -948,15 +962,25 @@ class Search:
         """Drop terms that do not pay, one by one, but for those that are to be kept."""
         while not kept[chosen].all():
             share = np.where(kept[chosen], np.inf, self._shares_among(chosen))
-            least = int(share.argmin())
-            if self._pays(share[least]):
+            freedom = self._n - len(chosen) - 1
+            least = int(self._gain(share, chosen, freedom).argmin())
+            if self._pays(share[least], chosen[least], freedom):
                 break
             chosen = np.delete(chosen, least)
         return chosen
 
-    def _pays(self, share: float) -> bool:
+    def _gain(self, share: FloatArray, terms: IntArray, freedom: float) -> FloatArray:
+        """Give by how much terms that explain such shares of the rest lower the criterion.
+
+        The likelihood is that of the errors' `freedom`, as where there is a crowd: else terms of
+        noise would pay the more in short series the more are chosen.
+        """
+        explained = -np.log1p(-np.minimum(share, 1.0 - _TINY))
+        return np.asarray(max(freedom, 1.0) * explained - self._price[terms])
+
+    def _pays(self, share: float, term: int, freedom: float) -> bool:
         """Say whether a term that explains such a share of the rest lowers the criterion."""
-        return -self._n * float(np.log1p(-min(share, 1 - _TINY))) > self._price
+        return bool(self._gain(np.array([share]), np.array([term]), freedom)[0] > 0)
 
     def _shares_among(self, chosen: IntArray) -> FloatArray:
         """Give the share that every chosen term explains of what the other ones leave."""

@@ -226,7 +226,7 @@ def found_edges(
     beside = None
     if not evidence.flows.any():
         may_be = known.allowed if instantaneous is not False else known.allowed & _later(known)
-        beside = find_hidden_series(present, may_be, within.linked)
+        beside = find_hidden_series(evidence.samples, present, may_be, within.linked)
     if beside is not None:
         evidence, within = _beside_hidden_series(evidence, within, beside, allowed)
     within_q = contemporaneous_q(within, may_be_within)

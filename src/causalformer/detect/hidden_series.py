@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from causalformer.detect.contemporaneous import CLEARLY, PREDICTED, Present, Term, forms
 from causalformer.detect.criterion import backward_elimination
 from causalformer.detect.factors import factor_model
-from causalformer.detect.few_terms import NOT_STRAIGHT
+from causalformer.detect.few_terms import NOT_STRAIGHT, basis_term
+from causalformer.detect.samples import Samples
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -75,14 +76,20 @@ class HiddenSeries:
 
 
 def find_hidden_series(
-    present: Present, allowed: Bool[np.ndarray, "cause effect lag"], within: BoolArray
+    samples: Samples,
+    present: Present,
+    allowed: Bool[np.ndarray, "cause effect lag"],
+    within: BoolArray,
 ) -> HiddenSeries | None:
     """Find a hidden series and the links beside it; None if links alone are as likely.
 
     Parameters
     ----------
+    samples : Samples
+        Normal scores, in which noise of any law is as near to normal as the criterion takes it to
+        be; nothing is said of series with gaps.
     present : Present
-        All series, and the past terms they hang on; nothing is said of series with gaps.
+        The past terms that the series hang on.
     allowed : array of bool ``[cause, effect, lag]``
         Which links may be, lag 0 first.
     within : array of bool ``[cause, effect]``
@@ -92,26 +99,29 @@ def find_hidden_series(
     Examples
     --------
     >>> from causalformer.detect.contemporaneous import Term
+    >>> from causalformer.detect.samples import make_samples
     >>> rng = np.random.default_rng(0)
     >>> x, driver = rng.standard_normal((4, 800)), rng.standard_normal(800)
     >>> for t in range(2, 800):
     ...     driver[t] += 0.7 * driver[t - 1]
     ...     x[:, t] += 0.5 * x[:, t - 1] + [driver[t], driver[t - 1], driver[t - 2], 0]
     ...     x[3, t] += 0.5 * x[0, t - 1]
-    >>> values, slot = x.T / x.std(axis=1), np.arange(2, 800)
-    >>> present = Present(
-    ...     values[2:], np.ones((798, 4), bool), [[Term(i, 0, 0)] for i in range(4)],
-    ...     lambda term: values[slot - 1 - term.lag, term.cause], slot, 2,
-    ... )
+    >>> values = x.T / x.std(axis=1)
+    >>> samples = make_samples(values, [slice(0, 800)], np.zeros(800, int), 2, 4)
+    >>> past = [[Term(i, 0, 0)] for i in range(4)]
+    >>> shown, slot = np.ones((798, 4), bool), np.arange(2, 800)
+    >>> present = Present(values[2:], shown, past, lambda term: values[:798, 0], slot, 2)
     >>> none = np.zeros((4, 4), bool)
-    >>> found = find_hidden_series(present, np.ones((4, 4, 3), bool), none)
+    >>> found = find_hidden_series(samples, present, np.ones((4, 4, 3), bool), none)
     >>> found.driven.tolist(), [link for link in np.argwhere(found.links).tolist()]
     ([True, True, True, False], [[0, 3, 1]])
     """
     complete = present.observed.all() and (np.diff(present.slot) == 1).all()
-    if not complete or not LEAST_DRIVEN <= present.n_series <= MOST_SERIES:
+    if samples.hidden is not None or not complete:
         return None
-    design = _Design(present, allowed, within)
+    if not LEAST_DRIVEN <= present.n_series <= MOST_SERIES:
+        return None
+    design = _Design(samples, present, allowed, within)
     if len(present.now) < 2 * len(design.tags) or design.n_links < _LEAST_LINKS:
         return None
     fit = _Fit(design)
@@ -129,34 +139,37 @@ def find_hidden_series(
 class _Design:
     """The columns that equations may have, and the best equations without a driver."""
 
-    def __init__(self, present: Present, allowed: BoolArray, within: BoolArray) -> None:
+    def __init__(
+        self, samples: Samples, present: Present, allowed: BoolArray, within: BoolArray
+    ) -> None:
+        past, now = (x.cpu().double().numpy() for x in (samples.past, samples.now))
         n_series, self.n_lags = present.n_series, present.max_lag + 1
         series, effects = range(n_series), np.arange(n_series)
         columns, offered, kept, tags = [], [], [], []  # of each column; tags: cause, lag, form
         for cause in series:
             for lag in range(present.max_lag):
                 term = Term(cause, lag, 0)
-                columns.append(present.column(term))
+                columns.append(past[:, cause, lag])
                 offered.append(allowed[cause, :, lag + 1])
                 kept.append((effects == cause) & (term in present.terms[cause]))
                 tags.append((cause, lag + 1, 0))
         for effect in series:
             for term in present.terms[effect]:
                 if term.form and term.lag != PREDICTED:
-                    columns.append(present.column(term))
+                    columns.append(basis_term(past[:, term.cause, term.lag], term.form))
                     offered.append(effects == effect)
                     kept.append(np.zeros(n_series, dtype=bool))
                     tags.append((term.cause, term.lag + 1, term.form))
         n_past = len(tags)
         place = np.argsort(_order(within))
         for cause in series:
-            for form, column in enumerate(forms(present.now[:, cause]).T):
+            for form, column in enumerate(forms(now[:, cause]).T):
                 later = (place > place[cause]) & allowed[cause, :, 0]
                 columns.append(column)
                 offered.append(later & within[cause] if form else later)
                 kept.append(np.zeros(n_series, dtype=bool))
                 tags.append((cause, 0, form))
-        self.columns, self.now = _standard(np.column_stack(columns)), _standard(present.now)
+        self.columns, self.now = _standard(np.column_stack(columns)), _standard(now)
         self.offered, self.kept, self.tags = np.array(offered), np.array(kept), tags
         self.n, self.n_series = len(self.now), n_series
         straight = np.log(self.n) + np.log(n_past)

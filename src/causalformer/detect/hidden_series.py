@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
-from causalformer.detect.contemporaneous import CLEARLY, PREDICTED, Present, Term, forms
+from causalformer.detect.contemporaneous import CLEARLY, HIDDEN, PREDICTED, Present, Term, forms
 from causalformer.detect.criterion import backward_elimination
 from causalformer.detect.factors import factor_model
 from causalformer.detect.few_terms import NOT_STRAIGHT, basis_term
@@ -37,6 +37,7 @@ BoolArray = NDArray[np.bool_]
 
 MOST_SERIES = 12
 LEAST_DRIVEN = 3  # two series that share noise can be told from linked ones by little
+_UNLIKELY = 2.0 * float(np.log((1.0 - HIDDEN) / HIDDEN))  # as rare beforehand as behind a link
 _LEAST_LINKS = 3  # in the place of a driver of three series
 _STRONG = (np.inf, 4.0, 2.0)  # links beside which the search begins, in prices
 _FIRST_ROUNDS, _CHOICES, _ROUNDS, _ROUNDS_WITHOUT = 8, 6, 40, 6  # of EM, and of choosing terms
@@ -130,7 +131,7 @@ def find_hidden_series(
     if fit.driven.sum() < LEAST_DRIVEN or left_alone.sum() == 1:
         return None
     better = design.cost_alone - fit.cost
-    if better < CLEARLY:
+    if better < CLEARLY + _UNLIKELY:
         return None
     links, gain = fit.links()
     return HiddenSeries(fit.driven, fit.memory, links, gain, better)

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from causalformer import CausalFormer
+from causalformer.bench.violations import claims, drawn_violation
 from causalformer.detect import hidden_series
 from causalformer.detect.contemporaneous import Term
 from causalformer.detect.hidden_series import find_hidden_series
+from causalformer.errors import DataWarning
 from evidence_examples import make_present, samples_of
 
 N_SLOTS, MAX_LAG, N_SERIES = 600, 3, 5
@@ -115,3 +118,40 @@ def test_nothing_is_said_of_series_with_gaps():
     shown = np.ones(x.shape, dtype=bool)
     shown[50, 2] = False
     assert found_in(x, shown=shown) is None
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """A driver of all five series within the slot; without it three of nine edges are false."""
+    made = drawn_violation("hidden-driver", 4, random_state=70004)
+    with pytest.warns(DataWarning, match="was not recorded"):
+        return made, CausalFormer(max_lag=5).fit(made.series)
+
+
+def test_only_links_beside_it_are_drawn(fit):
+    made, model = fit
+    assert claims(model.graph_, made.truth).false_share == 0.0
+
+
+def test_links_beside_it_come_first_in_the_ranking(fit):
+    made, model = fit
+    names, score = made.truth.names, model.edge_scores_
+    true = {(names.index(e.cause), names.index(e.effect)) for e in made.truth}
+    other = {(i, j) for i in range(5) for j in range(5)} - true
+    assert min(score[pair] for pair in true) > max(score[pair] for pair in other)
+
+
+def test_a_warning_names_the_series_that_it_drives(fit):
+    _, model = fit
+    said = [text for text in model.diagnostics_.warnings if "was not recorded" in text]
+    assert all(name in said[0] for name in ("x0", "x1", "x2", "x3", "x4"))
+
+
+def test_it_must_be_likelier_than_it_is_rare(monkeypatch):
+    """One system in five has a hidden series beforehand; from 19 to 1 it is believed."""
+    x = system(WITHIN_THE_SLOT, CHAIN)
+    better = found_in(x).better
+    monkeypatch.setattr(hidden_series, "_UNLIKELY", better - hidden_series.CLEARLY - 0.01)
+    assert found_in(x) is not None
+    monkeypatch.setattr(hidden_series, "_UNLIKELY", better - hidden_series.CLEARLY + 0.01)
+    assert found_in(x) is None

@@ -236,7 +236,11 @@ class _Fit:
             self._times[-1] = 1.0
         self._apart = np.abs(np.subtract.outer(np.arange(n_lags), np.arange(n_lags)))
         self.cost, self.memory = np.inf, 0.0
-        self._terms = np.zeros((len(design.tags) + n_lags, design.n_series), dtype=bool)
+        self._terms: BoolArray = np.zeros((len(design.tags) + n_lags, design.n_series), dtype=bool)
+        self._gain: FloatArray = np.zeros(self._terms.shape)
+        self._loading: FloatArray = np.zeros((design.n_series, n_lags))
+        self.unique: FloatArray = np.ones(design.n_series)
+        self._errors: FloatArray = design.now
 
     @property
     def driven(self) -> BoolArray:
@@ -245,7 +249,8 @@ class _Fit:
 
     def search(self) -> None:
         """Find terms and weights from several starts, then leave out terms one by one."""
-        best: tuple[object, ...] | None = None
+        best = self._state
+        best_terms, best_gain = self._terms, self._gain
         loadings = np.ones((self._d.n_lags, self._d.n_series), dtype=bool)
         for links in self._d.starts():
             terms, begun = np.vstack([links, loadings]), []
@@ -263,10 +268,10 @@ class _Fit:
                 self._expect()
                 self._converged(self._terms, _ROUNDS)
                 cost = self._cost(self._terms)
-                if best is None or cost < best[0]:  # type: ignore[operator]
-                    best = cost, self._terms, self._gain, self._state
-        assert best is not None
-        self.cost, self._terms, self._gain, self._state = best  # type: ignore[assignment]
+                if cost < self.cost:
+                    self.cost, best = cost, self._state
+                    best_terms, best_gain = self._terms, self._gain
+        self._terms, self._gain, self._state = best_terms, best_gain, best
         self._leave_out()
 
     def _leave_out(self) -> None:
@@ -407,7 +412,8 @@ class _Fit:
         now, before = self._moment[:2]
         self.memory = float(np.clip(before / now, -_MOST_MEMORY, _MOST_MEMORY))
         scale = np.sqrt(max(now - self.memory * before, _TINY))  # its own errors have variance one
-        self._loading, self.unique = weights[n_columns:].T * scale, unique
+        self._loading = np.asarray(weights[n_columns:].T * scale)
+        self.unique = unique
         self._errors = errors
         if terms is None:
             self._terms, self._gain = stays, gain

@@ -246,6 +246,13 @@ def _levels(table: SeriesTable) -> list[str]:
 def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
     """Warn of what hidden drivers explain, of edges that they may explain, and of what is left."""
     within, said = found.within_evidence, []
+    if found.hidden_series is not None:
+        said.append(
+            "a series that was not recorded, and that remembers "
+            f"{found.hidden_series.memory:.2f} from slot to slot, drives "
+            f"{_named(names, found.hidden_series.driven)}: edges were told beside it, read them "
+            "with care"
+        )
     if found.driven:
         said.append(
             "what all series have in common foretells them: a hidden common driver, or noise that "

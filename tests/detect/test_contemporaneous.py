@@ -353,7 +353,7 @@ class TestHiddenDrivers:
     def test_one_link_in_five_is_a_hidden_drivers_beforehand(self, monkeypatch):
         x = with_memory(noise(2), [(0, 1, 0.8)], memory=0.7)
         likely = found(x, past_of_all(2)).hidden[0, 1]
-        monkeypatch.setattr(contemporaneous, "_HIDDEN", 0.5)
+        monkeypatch.setattr(contemporaneous, "HIDDEN", 0.5)
         even = found(x, past_of_all(2)).hidden[0, 1]
         assert likely / (1 - likely) == pytest.approx(even / (1 - even) / 4)
 

@@ -58,7 +58,7 @@ PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _NUMBERS = 2**22  # of columns that are kept
 _LEAST_LEFT_OVER = 0.06  # squared partial correlation
-_HIDDEN = 0.2  # share of links that are a hidden driver's beforehand: see `hidden_drivers`
+HIDDEN = 0.2  # share of links that are a hidden driver's beforehand: see `hidden_drivers`
 LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
 CLEARLY = 2.0 * float(np.log(LEVEL / (1.0 - LEVEL)))  # the same as a difference of criteria
 
@@ -828,7 +828,7 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     shared = len(rows) * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
     shared += float(np.mean([equations.price_of_link(i) for i in pair]))
     worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
-    direct = (1.0 - _HIDDEN) / _HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)
+    direct = (1.0 - HIDDEN) / HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)
     return float(1.0 / (1.0 + direct))
 
 

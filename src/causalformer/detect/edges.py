@@ -7,15 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import Evidence
+from causalformer.detect.calibrated import OF_PAIRS, Evidence, rates
 from causalformer.detect.contemporaneous import (
     ContemporaneousEvidence,
     Present,
     no_links,
     reaches,
 )
-from causalformer.detect.evidence import false_discovery_q
+from causalformer.detect.evidence import SMALLEST, false_discovery_q
 from causalformer.detect.hidden import beside_a_driver, hidden_drivers
+from causalformer.detect.hidden_series import HiddenSeries, find_hidden_series
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -52,6 +53,8 @@ class FoundEdges:
         How likely a hidden driver is behind each lagged edge between series.
     driven : bool
         Whether the past of a hidden driver of all series foretells them.
+    hidden_series : HiddenSeries or None
+        A hidden series beside which the edges were told.
     """
 
     lagged: BoolArray
@@ -63,6 +66,7 @@ class FoundEdges:
     within_q: FloatArray
     hidden: FloatArray
     driven: bool
+    hidden_series: HiddenSeries | None = None
 
     @property
     def drawn(self) -> BoolArray:
@@ -212,16 +216,25 @@ def found_edges(
     """Choose the edges of the graph; what is known beforehand comes first.
 
     What a hidden driver explains better is no link within a slot, unless `instantaneous` is True;
-    and where one is as likely, no direction is claimed.
+    and where one is as likely, no direction is claimed. If a hidden series makes what was observed
+    likelier than links alone, only links beside it are edges.
     """
     may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
     if within is None:
         within = no_links(len(evidence.p_value))
     own = np.eye(len(evidence.p_value), dtype=bool)
+    beside = None
+    if not evidence.flows.any():
+        may_be = known.allowed if instantaneous is not False else known.allowed & _later(known)
+        beside = find_hidden_series(evidence.samples, present, may_be, within.linked)
+    if beside is not None:
+        evidence, within = _beside_hidden_series(evidence, within, beside, allowed)
     within_q = contemporaneous_q(within, may_be_within)
 
     def significant(evidence: Evidence) -> BoolArray:
         edges = lagged_edges(evidence, alpha, settings)
+        if beside is not None:
+            edges &= own | beside.links[..., 1:].any(axis=-1)
         return edges & (own | family_counts(evidence.q_value[~own], alpha, two_families))
 
     two_families = instantaneous is not False
@@ -237,10 +250,11 @@ def found_edges(
     linked &= ~(must_be_within | must_be_within.T)
     linked |= must_be_within
     # terms that do not explain an effect say nothing of edges told by what happens during a slot
-    by_present = explained_by_the_present(evidence, allowed, chosen, linked, alpha)
-    chosen &= ~by_present | evidence.flows
+    if beside is None:
+        by_present = explained_by_the_present(evidence, allowed, chosen, linked, alpha)
+        chosen &= ~by_present | evidence.flows
     beside_driver = None
-    if not evidence.flows.any():
+    if beside is None and not evidence.flows.any():
         beside_driver = beside_a_driver(evidence, present, allowed, chosen & ~own, linked)
     if beside_driver is not None:
         evidence = beside_driver
@@ -248,7 +262,10 @@ def found_edges(
     free = may_be_within & may_be_within.T
     main = main_lag(evidence, allowed)
     between = chosen & ~own
-    hidden = hidden_drivers(present, between & ~evidence.flows, main)
+    if beside is None:
+        hidden = hidden_drivers(present, between & ~evidence.flows, main)
+    else:
+        hidden = np.zeros(own.shape)
     return FoundEdges(
         lagged=_lags(evidence, chosen, main, known),
         within=linked,
@@ -259,7 +276,60 @@ def found_edges(
         within_q=within_q,
         hidden=hidden,
         driven=beside_driver is not None,
+        hidden_series=beside,
     )
+
+
+def _later(known: KnownGraph) -> BoolArray:
+    return np.arange(known.allowed.shape[-1]) > 0
+
+
+def _beside_hidden_series(
+    evidence: Evidence, within: ContemporaneousEvidence, beside: HiddenSeries, allowed: BoolArray
+) -> tuple[Evidence, ContemporaneousEvidence]:
+    """Let likelihood ratios beside a hidden series stand in place of all tests between series.
+
+    The best of several lags counts as often as there are lags (Bonferroni). Of a link within the
+    slot the direction is kept if the driver reaches at most one of the two: what the past said of
+    it was said without the driver.
+    """
+    from scipy.special import chdtrc
+
+    n_samples, own = len(evidence.samples), np.eye(len(allowed), dtype=bool)
+    by_lag, gain = beside.gain[..., 1:], beside.gain[..., 1:].max(axis=-1)
+    p_value = np.minimum(chdtrc(1, gain) * np.maximum(allowed.sum(axis=-1), 1), 1.0)
+    told = {
+        "p_value": np.maximum(p_value, SMALLEST),
+        "sparse_p": np.maximum(p_value, SMALLEST),
+        "sparse_t": np.sqrt(by_lag),
+        "lag_profile": by_lag,
+        "lag_error": np.full(by_lag.shape, np.inf),
+        "size": -np.expm1(-gain / n_samples),
+        "tested": allowed.any(axis=-1),
+    }
+    pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
+    for name, values in told.items():
+        pairs[name][~own] = values[~own]
+    lagged = Evidence(
+        **pairs,
+        **rates(pairs, np.asarray(allowed.any(axis=-1))),
+        samples=evidence.samples,
+        removal=evidence.removal,
+    )
+    linked = beside.links[..., 0]
+    either = linked | linked.T
+    now = np.maximum(beside.gain[..., 0], beside.gain[..., 0].T)
+    clear = within.linked & linked & ~(beside.driven[:, None] & beside.driven)
+    probability = np.where(clear | clear.T, within.probability, np.where(either, 0.5, 0.0))
+    slot = ContemporaneousEvidence(
+        p_value=np.where(either, np.maximum(chdtrc(1, now), SMALLEST), 1.0),
+        partial=np.where(either, np.sqrt(-np.expm1(-now / n_samples)), 0.0),
+        linked=linked,
+        probability=probability,
+        hidden=np.zeros(own.shape),
+        factor=np.zeros(len(own), dtype=bool),
+    )
+    return lagged, slot
 
 
 def along_lagged_edges(

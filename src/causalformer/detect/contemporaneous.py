@@ -163,6 +163,8 @@ class ContemporaneousEvidence:
     factor : array of bool ``[series]``
         Whether few hidden drivers of many series, this one among them, explain what these share
         within a slot better than links alone; then links are those beside the drivers.
+    levels : bool
+        Whether levels were looked at, not surprises, as they show more (see `likelier_view`).
     """
 
     p_value: FloatArray
@@ -171,6 +173,7 @@ class ContemporaneousEvidence:
     probability: FloatArray
     hidden: FloatArray
     factor: BoolArray
+    levels: bool = False
 
     @property
     def oriented(self) -> BoolArray:
@@ -209,7 +212,8 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     joined = np.flatnonzero(candidate.any(axis=0)).tolist()
     designs = {i: _Design(present, candidate, i) for i in joined}
     equations, all_of_the_past = (
-        _Equations(designs, candidate & allowed, present.share, eliminate_past=yes) for yes in (True, False)
+        _Equations(designs, candidate & allowed, eliminate_past=yes, share=present.share)
+        for yes in (True, False)
     )
     linked = np.zeros((n_series, n_series), dtype=bool)
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
@@ -248,7 +252,8 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     drawn = linked | linked.T
     hidden = np.where(_in_cliques(drawn), np.maximum(hidden, 0.5), hidden)
     p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
-    return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor)
+    levels = present.independent is not None
+    return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor, levels)
 
 
 def likelier_view(present: Present) -> Present:
@@ -273,7 +278,7 @@ def likelier_view(present: Present) -> Present:
 
 
 def as_levels(present: Present) -> Present:
-    """Forget the past of all series; memory counts as fewer samples.
+    r"""Forget the past of all series; memory counts as fewer samples.
 
     Among independent series the variance of a correlation of n samples is
     :math:`(1 + 2 \sum_k \rho_x(k) \rho_y(k)) / n` (Bartlett 1935). Autocorrelations count up to
@@ -683,9 +688,9 @@ class _Equations:
         self,
         designs: Mapping[int, "_Design"],
         candidate: BoolArray,
-        share: float,
         *,
         eliminate_past: bool,
+        share: float = 1.0,
     ) -> None:
         self.share = share
         self._designs, self._candidate, self._eliminate = designs, candidate, eliminate_past

@@ -112,7 +112,10 @@ def links_beside_factors(
             break  # factors of few series can look like any graph
         starts = (factor_model, _robust_factor) if n_factors == 1 else (factor_model,)
         prices = price, price_of_link
-        fits = (_Fit(past, own, now, before, prices, n_factors, start, share).found() for start in starts)
+        fits = (
+            _Fit(past, own, now, before, prices, n_factors, start, share).found()
+            for start in starts
+        )
         for found in fits:
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
@@ -143,7 +146,9 @@ class _Fit:
             for columns, causes in zip(past, self._causes, strict=True)
         ]
         self._gram = [columns.T @ columns / self._rows for columns in self._columns]
-        self._shared = [columns.T @ now[:, i] / self._rows for i, columns in enumerate(self._columns)]
+        self._shared = [
+            columns.T @ now[:, i] / self._rows for i, columns in enumerate(self._columns)
+        ]
         self._variance = (now**2).mean(axis=0)
         self._kept = [
             np.concatenate([which, np.zeros(len(causes), dtype=bool)])

@@ -297,6 +297,12 @@ class TestLevels:
         expected = [[0.36 / 1.64, 0.6 / 1.4], [0.6 / 1.4, 0.75 / 1.25]]
         assert shares == pytest.approx(np.array(expected), abs=0.06)
 
+    def test_series_that_wander_have_no_levels_to_compare(self):
+        x = np.cumsum(noise(3, n_slots=2000), axis=0)
+        levels = contemporaneous.as_levels(present_of(x, None, max_lag=2))
+        assert not levels.shares.any()
+        assert contemporaneous._of_correlation(x, levels.observed, levels.share) == 0.0
+
     def test_a_few_rows_are_no_evidence(self):
         x = np.hstack([noise(1, n_slots=12)] * 4) + 0.1 * noise(4, n_slots=12, seed=1)
         every = np.ones(x.shape, dtype=bool)

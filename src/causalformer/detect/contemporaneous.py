@@ -54,6 +54,7 @@ _MOST_MOVED = 30  # series up to which an order is improved by moves; they cost 
 _TINY = 1e-12
 _EXACT = 1e-6  # variance of what series have left of an exact sum
 _GLITCH = 5.0  # standard deviations of a normal law
+_LONGEST_MEMORY = 100  # lags that autocorrelations are followed over
 _BY_CHANCE = 1.96  # of the standard error of an autocorrelation
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
@@ -259,15 +260,15 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
 def likelier_view(present: Present) -> Present:
     r"""Look at levels, not at surprises, if these show more of what joins the series.
 
-    Surprises, what the past leaves, are the efficient way to see links: the information that series
-    have of each other, per slot, is
+    Surprises, what the past leaves, are the efficient way to see links: the information that two
+    normal series have of each other, per slot, is
 
-    .. math:: -\frac{1}{4\pi} \int \log\bigl(1 - |C(\omega)|^2\bigr)\, d\omega ,
+    .. math:: -\frac{1}{4\pi} \int \log\bigl(1 - |C(\omega)|^2\bigr)\, d\omega .
 
-    and no other statistic has more. The correlation of levels has as much if the coherence C has the
-    shape of the spectra (by Cauchy and Schwarz), as where sampling is slower than the dynamics and
-    each series is seen through a slow response with a delay of its own (BOLD): what is fast
-    is noise and disagreement, which the surprises bring out. Then surprises only pay for terms. So
+    Where links are weak the correlation of levels has no more, and as much if the coherence C has
+    the shape of the spectra (by Cauchy and Schwarz). So it is where sampling is slower than the
+    dynamics and each series is seen through a slow response with a delay of its own (BOLD): what is
+    fast is noise and disagreement, which surprises bring out, and they pay for terms besides. So
     both are measured: Bartlett's (1951) likelihood ratio against independent series, of levels
     with as many samples as their memory leaves (Bartlett 1935), of surprises with what the past of
     others gained, less its price. Levels have to be clearly ahead, as all that is claimed.
@@ -282,11 +283,12 @@ def as_levels(present: Present) -> Present:
 
     Among independent series the variance of a correlation of n samples is
     :math:`(1 + 2 \sum_k \rho_x(k) \rho_y(k)) / n` (Bartlett 1935). Autocorrelations count up to
-    the first that chance may make.
+    the first that chance may make; a memory without end leaves no samples. Borders of recordings
+    are not seen: they make the memory shorter, by a share of the lags in the samples.
     """
     now = present.now - present.now.mean(axis=0)
     n_samples = len(now)
-    rho = np.zeros((n_samples // 4 + 1, now.shape[1]))
+    rho = np.zeros((min(n_samples // 4, _LONGEST_MEMORY) + 1, now.shape[1]))
     size = np.maximum((now**2).sum(axis=0), _TINY)
     clear = np.ones(now.shape[1], dtype=bool)
     for lag in range(1, len(rho)):
@@ -296,6 +298,7 @@ def as_levels(present: Present) -> Present:
         if not clear.any():
             break
     inflated = np.maximum(1.0 + 2.0 * rho.T @ rho, 1.0)
+    inflated[clear] = inflated[:, clear] = np.inf
     none: list[list[Term]] = [[] for _ in range(present.n_series)]
     return replace(present, terms=none, independent=1.0 / inflated)
 
@@ -537,8 +540,8 @@ def _tested(present: Present, x: int, y: int, equation: "Equation") -> tuple[flo
     What found the link also tests it. All of the past of both, and of the other parents, would cost
     a short series more samples than it has. The equation frees the effect from its past, not the
     cause: all forms of the cause are tested with the straight effect, and no other; and its last
-    value is a condition, as levels that wander are alike by chance (Granger and Newbold 1974); where
-    levels are tested, memory counts as fewer samples instead.
+    value is a condition, as levels that wander are alike by chance (Granger and Newbold 1974).
+    Where levels are tested, memory counts as fewer samples instead.
     """
     now = [(series, form) for series, form in equation.now if series != x]
     series = sorted({x, y, *(k for k, _ in now)})

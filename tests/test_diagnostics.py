@@ -11,7 +11,6 @@ from causalformer import CausalFormer
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable
 from causalformer.datasets import make_random_system
-from causalformer.detect import edges
 from causalformer.detect.edges import found_edges
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.diagnostics import _of_hidden_drivers, _of_sampling, _warnings
@@ -236,26 +235,22 @@ class TestHiddenDrivers:
 
 
 class TestSampling:
-    """Most links within a slot: it may be too long."""
+    """Links within a slot that show in levels: it may be too long."""
 
-    ALL = ((0, 1), (0, 2), (1, 2))
+    def said(self, linked, *, levels):
+        within = replace(make_within(linked=dict.fromkeys(linked, 0.99)), levels=levels)
+        return _of_sampling(choose(make_evidence(p_value={(0, 0): 1e-6}), within))
 
-    def said(self, linked, lagged=()):
-        evidence = make_evidence(p_value=dict.fromkeys([*lagged, (0, 0)], 1e-6))
-        return _of_sampling(choose(evidence, make_within(linked=dict.fromkeys(linked, 0.99))))
-
-    def test_three_links_within_and_none_at_a_lag(self):
-        (text,) = self.said(self.ALL)
-        assert text.startswith("3 links lie within a slot, 0 at a lag")
+    def test_links_in_levels(self):
+        (text,) = self.said([(0, 1), (1, 2)], levels=True)
+        assert text.startswith("2 links lie within a slot")
         assert "sample more often" in text
 
-    def test_two_are_not_several(self):
-        assert self.said([(0, 1), (1, 2)]) == []
+    def test_links_in_surprises_are_no_sign_of_it(self):
+        assert self.said([(0, 1), (0, 2), (1, 2)], levels=False) == []
 
-    def test_as_many_at_a_lag(self, monkeypatch):
-        monkeypatch.setattr(edges, "explained_by_the_present", lambda *given: given[2] & False)
-        assert self.said(self.ALL, [(0, 1), (1, 0), (2, 1)]) == []
-        assert len(self.said(self.ALL, [(0, 1), (1, 0)])) == 1
+    def test_nothing_to_say_without_links(self):
+        assert self.said([], levels=True) == []
 
 
 def choose(evidence, within=None, instantaneous="auto", known=None):

@@ -31,7 +31,6 @@ _LEVELS = 0.5  # share of the variance that lies between recordings
 _SHIFT = 1.0  # change of the mean between the halves, in standard deviations
 _SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
 _MOST_TOLD = 5  # pairs that a warning names
-_SEVERAL = 3  # links within a slot
 _SHARED_P = 1e-3  # and how unlikely it must be by chance
 
 
@@ -176,15 +175,18 @@ def _warnings(
 
 
 def _of_sampling(found: FoundEdges) -> list[str]:
-    """Warn if most of several links lie within a slot: it may be too long (Granger 1969)."""
-    n_within = int(found.within.sum())
-    n_lagged = int((found.lagged.any(axis=-1) & ~np.eye(len(found.within), dtype=bool)).sum())
-    if n_within < _SEVERAL or n_within <= n_lagged:
+    """Warn if links within a slot were seen in levels: sampling may be too slow (Granger 1969).
+
+    Links within a slot alone are no such sign: where the past is as it should be, surprises show
+    them best.
+    """
+    if not (found.within_evidence.levels and found.within.any()):
         return []
     return [
-        f"{n_within} links lie within a slot, {n_lagged} at a lag: the series may act on each "
-        "other faster than they were sampled; then indirect links look direct, and directions are "
-        "hard to tell; sample more often if you can"
+        f"{int(found.within.sum())} links lie within a slot and show in the levels of the series, "
+        "not in what their past leaves: the series may act on each other faster than they were "
+        "sampled; then indirect links look direct, and directions are hard to tell; sample more "
+        "often if you can"
     ]
 
 

@@ -245,6 +245,71 @@ class TestNoLink:
             assert np.isfinite(getattr(evidence, name)).all()
 
 
+class TestLevels:
+    """Where what is fast is noise of each series' own, levels show what joins them."""
+
+    def seen_slowly(self, seed=0, n_slots=300):
+        """A chain of slow series, each seen with noise and a delay of its own."""
+        slow = linked(with_memory(noise(3, "exponential", n_slots + 2, seed), [], 0.8), CHAIN)
+        x = np.column_stack([slow[2:, 0], slow[1:-1, 1] + slow[2:, 1], slow[2:, 2]])
+        x = x / x.std(axis=0) + 0.7 * noise(3, NORMAL, n_slots, seed + 100)
+        return (x - x.mean(axis=0)) / x.std(axis=0)
+
+    def own_past(self, n_series, n_lags):
+        return [[Term(i, lag, 0) for lag in range(n_lags)] for i in range(n_series)]
+
+    @pytest.mark.parametrize("seed", [0, 3, 6])
+    def test_what_is_seen_slowly_is_linked_by_levels(self, seed):
+        x = self.seen_slowly(seed)
+        present = present_of(x, self.own_past(3, 2), max_lag=2)
+        view = contemporaneous.likelier_view(present)
+        assert view.independent is not None
+        assert not any(view.terms)
+        evidence = found(x, self.own_past(3, 2))
+        assert evidence.levels
+        assert undirected(evidence.linked) >= {(0, 1), (1, 2)}
+
+    @pytest.mark.parametrize("graph", GRAPHS)
+    def test_links_within_the_slot_are_seen_in_surprises(self, graph):
+        x = with_memory(noise(3), GRAPHS[graph])
+        present = present_of(x, past_of_all(3), max_lag=2)
+        assert contemporaneous.likelier_view(present) is present
+        assert not found(x, past_of_all(3)).levels
+
+    def test_what_the_past_of_others_foretells_is_seen_in_surprises(self):
+        """A lagged link and memory make levels alike."""
+        x = noise(2, n_slots=500)
+        for t in range(1, len(x)):
+            x[t] += 0.9 * x[t - 1]
+            x[t, 1] += 0.3 * x[t - 1, 0]
+        present = present_of(x, past_of_all(2), max_lag=2)
+        levels = contemporaneous.as_levels(present)
+        joined = contemporaneous._of_correlation(levels.now, levels.observed, levels.share)
+        alone = present_of(x, self.own_past(2, 1), max_lag=2)
+        assert joined > contemporaneous._evidence_of_surprises(alone) + contemporaneous.CLEARLY
+        assert contemporaneous.likelier_view(present) is present
+
+    def test_memory_counts_as_fewer_samples(self):
+        """Of two first-order series, (1 - ab) / (1 + ab) (Bartlett 1935)."""
+        x = noise(2, n_slots=20_000)
+        x[:, :1], x[:, 1:] = with_memory(x[:, :1], [], 0.8), with_memory(x[:, 1:], [], 0.5)
+        shares = contemporaneous.as_levels(present_of(x, None, max_lag=2)).shares
+        expected = [[0.36 / 1.64, 0.6 / 1.4], [0.6 / 1.4, 0.75 / 1.25]]
+        assert shares == pytest.approx(np.array(expected), abs=0.06)
+
+    def test_series_that_wander_have_no_levels_to_compare(self):
+        x = np.cumsum(noise(3, n_slots=2000), axis=0)
+        levels = contemporaneous.as_levels(present_of(x, None, max_lag=2))
+        assert not levels.shares.any()
+        assert contemporaneous._of_correlation(x, levels.observed, levels.share) == 0.0
+
+    def test_a_few_rows_are_no_evidence(self):
+        x = np.hstack([noise(1, n_slots=12)] * 4) + 0.1 * noise(4, n_slots=12, seed=1)
+        every = np.ones(x.shape, dtype=bool)
+        assert contemporaneous._of_correlation(x, every, 1.0) == 0.0
+        assert contemporaneous._of_correlation(x[:, :3], every[:, :3], 1.0) > 10.0
+
+
 class TestGaps:
     @pytest.mark.parametrize("law", ["laplace", "uniform"])
     def test_links_are_found_in_spite_of_missing_values(self, law):
@@ -514,7 +579,9 @@ class TestTested:
         x = linked(noise(2, n_slots=300), [(0, 1, 0.3)])
         left = np.moveaxis(contemporaneous.forms(x - x.mean(axis=0)), 2, 0)
         left = left - left.mean(axis=1, keepdims=True)
-        p_value, r = contemporaneous._pair_tests(left, np.ones(x.shape, bool), np.zeros((2, 2)))
+        p_value, r = contemporaneous._pair_tests(
+            left, np.ones(x.shape, bool), np.zeros((2, 2)), np.ones((2, 2))
+        )
         unequal = max(contemporaneous._unequal_with_link(left[0], np.ones(x.shape), r)[0, 1], 1)
         from scipy.stats import t as student
 

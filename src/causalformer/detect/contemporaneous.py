@@ -54,6 +54,8 @@ _MOST_MOVED = 30  # series up to which an order is improved by moves; they cost 
 _TINY = 1e-12
 _EXACT = 1e-6  # variance of what series have left of an exact sum
 _GLITCH = 5.0  # standard deviations of a normal law
+_LONGEST_MEMORY = 100  # lags that autocorrelations are followed over
+_BY_CHANCE = 1.96  # of the standard error of an autocorrelation
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _NUMBERS = 2**22  # of columns that are kept
@@ -90,6 +92,9 @@ class Present:
         The slot of every sample.
     max_lag : int
         Lags of the past that every sample has.
+    independent : array ``[series, series]``
+        How many independent samples of two series a sample is worth (see `levels`); one for
+        surprises.
     """
 
     now: Float[np.ndarray, "sample series"]
@@ -98,6 +103,17 @@ class Present:
     column: Callable[[Term], FloatArray]
     slot: IntArray
     max_lag: int
+    independent: Float[np.ndarray, "series series"] | None = None
+
+    @property
+    def shares(self) -> FloatArray:
+        """How many independent samples of two series a sample is worth."""
+        return np.ones((self.n_series,) * 2) if self.independent is None else self.independent
+
+    @property
+    def share(self) -> float:
+        """The same of a series, in the mean."""
+        return float(np.diag(self.shares).mean())
 
     @property
     def n_series(self) -> int:
@@ -148,6 +164,8 @@ class ContemporaneousEvidence:
     factor : array of bool ``[series]``
         Whether few hidden drivers of many series, this one among them, explain what these share
         within a slot better than links alone; then links are those beside the drivers.
+    levels : bool
+        Whether levels were looked at, not surprises, as they show more (see `likelier_view`).
     """
 
     p_value: FloatArray
@@ -156,6 +174,7 @@ class ContemporaneousEvidence:
     probability: FloatArray
     hidden: FloatArray
     factor: BoolArray
+    levels: bool = False
 
     @property
     def oriented(self) -> BoolArray:
@@ -188,12 +207,14 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     >>> found.oriented
     array([[False, False,  True], [False, False,  True], [False, False, False]])
     """
+    present = likelier_view(present)
     n_series = present.n_series
     p_value, partial, candidate = _first_look(present, allowed | allowed.T)
     joined = np.flatnonzero(candidate.any(axis=0)).tolist()
     designs = {i: _Design(present, candidate, i) for i in joined}
     equations, all_of_the_past = (
-        _Equations(designs, candidate & allowed, eliminate_past=yes) for yes in (True, False)
+        _Equations(designs, candidate & allowed, eliminate_past=yes, share=present.share)
+        for yes in (True, False)
     )
     linked = np.zeros((n_series, n_series), dtype=bool)
     probability, hidden = np.zeros(linked.shape), np.zeros(linked.shape)
@@ -232,7 +253,83 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
     drawn = linked | linked.T
     hidden = np.where(_in_cliques(drawn), np.maximum(hidden, 0.5), hidden)
     p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
-    return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor)
+    levels = present.independent is not None
+    return ContemporaneousEvidence(p_value, partial, linked, probability, hidden, factor, levels)
+
+
+def likelier_view(present: Present) -> Present:
+    r"""Look at levels, not at surprises, if these show more of what joins the series.
+
+    Surprises, what the past leaves, are the efficient way to see links: the information that two
+    normal series have of each other, per slot, is
+
+    .. math:: -\frac{1}{4\pi} \int \log\bigl(1 - |C(\omega)|^2\bigr)\, d\omega .
+
+    Where links are weak the correlation of levels has no more, and as much if the coherence C has
+    the shape of the spectra (by Cauchy and Schwarz). So it is where sampling is slower than the
+    dynamics and each series is seen through a slow response with a delay of its own (BOLD): what is
+    fast is noise and disagreement, which surprises bring out, and they pay for terms besides. So
+    both are measured: Bartlett's (1951) likelihood ratio against independent series, of levels
+    with as many samples as their memory leaves (Bartlett 1935), of surprises with what the past of
+    others gained, less its price. Levels have to be clearly ahead, as all that is claimed.
+    """
+    levels = as_levels(present)
+    more = _of_correlation(levels.now, levels.observed, levels.share)
+    return levels if more > _evidence_of_surprises(present) + CLEARLY else present
+
+
+def as_levels(present: Present) -> Present:
+    r"""Forget the past of all series; memory counts as fewer samples.
+
+    Among independent series the variance of a correlation of n samples is
+    :math:`(1 + 2 \sum_k \rho_x(k) \rho_y(k)) / n` (Bartlett 1935). Autocorrelations count up to
+    the first that chance may make; a memory without end leaves no samples. Borders of recordings
+    are not seen: they make the memory shorter, by a share of the lags in the samples.
+    """
+    now = present.now - present.now.mean(axis=0)
+    n_samples = len(now)
+    rho = np.zeros((min(n_samples // 4, _LONGEST_MEMORY) + 1, now.shape[1]))
+    size = np.maximum((now**2).sum(axis=0), _TINY)
+    clear = np.ones(now.shape[1], dtype=bool)
+    for lag in range(1, len(rho)):
+        rho[lag] = (now[lag:] * now[:-lag]).sum(axis=0) / size
+        clear &= np.abs(rho[lag]) > _BY_CHANCE / np.sqrt(n_samples)
+        rho[lag] *= clear
+        if not clear.any():
+            break
+    inflated = np.maximum(1.0 + 2.0 * rho.T @ rho, 1.0)
+    inflated[clear] = inflated[:, clear] = np.inf
+    none: list[list[Term]] = [[] for _ in range(present.n_series)]
+    return replace(present, terms=none, independent=1.0 / inflated)
+
+
+def _evidence_of_surprises(present: Present) -> float:
+    """Measure how clearly surprises are joined, and what the past of others foretells."""
+    left, gained = np.zeros_like(present.now), 0.0
+    for i in range(present.n_series):
+        shown = present.observed[:, i]
+        terms, past = present.past_of([i])
+        own = np.array([t.cause == i and t.lag != PREDICTED for t in terms], dtype=bool)
+        value = present.now[shown, i : i + 1]
+        left[shown, i] = freed(past[shown], value)[:, 0]
+        if not own.all():
+            alone = freed(past[shown][:, own], value)[:, 0]
+            ratio = float((alone**2).sum() / max((left[shown, i] ** 2).sum(), _TINY))
+            price = int((~own).sum()) * np.log(max(shown.sum(), 2))
+            gained += max(float(shown.sum() * np.log(max(ratio, 1.0)) - price), 0.0)
+    return gained + _of_correlation(left, present.observed, 1.0)
+
+
+def _of_correlation(x: FloatArray, observed: BoolArray, share: float) -> float:
+    """Give Bartlett's (1951) statistic of a correlation matrix; 0 if the samples are too few."""
+    complete, n_series = observed.all(axis=1), x.shape[1]
+    n_samples = share * complete.sum()
+    if n_series < 2 or n_samples < 2 * n_series + 5:
+        return 0.0
+    some = x[complete] - x[complete].mean(axis=0)
+    some = some / np.maximum(some.std(axis=0), _TINY)
+    size = np.linalg.slogdet(some.T @ some / len(some) + _TINY * np.eye(n_series))[1]
+    return float(-(n_samples - (2 * n_series + 5) / 6) * size)
 
 
 def _in_cliques(drawn: BoolArray) -> BoolArray:
@@ -399,8 +496,9 @@ def _first_look(present: Present, allowed: BoolArray) -> tuple[FloatArray, Float
         shown = present.observed[:, i]
         left[:, shown, i] = freed(past[shown], forms(present.now[shown, i])).T
     n_terms = np.array([len(terms) for terms in present.terms])
-    p_value, partial = _pair_tests(left, present.observed, n_terms[:, None] + n_terms)
-    given_all = _given_all(left[0], present.observed)
+    n_both = n_terms[:, None] + n_terms
+    p_value, partial = _pair_tests(left, present.observed, n_both, present.shares)
+    given_all = _given_all(left[0], present.observed, present.shares)
     chance = min(_WORTH_A_LOOK, _JOINED / max(n_series - 1, 1))
     candidate = allowed & (np.minimum(p_value, given_all) < chance)
     np.fill_diagonal(candidate, val=False)
@@ -420,13 +518,13 @@ def _affordable(
     return np.asarray((rank < most) | (rank < most).T)
 
 
-def _given_all(errors: FloatArray, observed: BoolArray) -> FloatArray:
+def _given_all(errors: FloatArray, observed: BoolArray, shares: FloatArray) -> FloatArray:
     """Give p-values of the partial correlations given all other series."""
     from scipy.special import stdtr
 
     n_series, complete = errors.shape[1], observed.all(axis=1)
-    freedom = int(complete.sum()) - n_series
-    if freedom < n_series:
+    freedom = shares * complete.sum() - n_series
+    if freedom.min() < n_series:
         return np.ones((n_series, n_series))
     precision = np.linalg.pinv(np.cov(errors[complete].T), hermitian=True)
     scale = np.sqrt(np.maximum(np.diag(precision), _TINY))
@@ -443,17 +541,20 @@ def _tested(present: Present, x: int, y: int, equation: "Equation") -> tuple[flo
     a short series more samples than it has. The equation frees the effect from its past, not the
     cause: all forms of the cause are tested with the straight effect, and no other; and its last
     value is a condition, as levels that wander are alike by chance (Granger and Newbold 1974).
+    Where levels are tested, memory counts as fewer samples instead.
     """
     now = [(series, form) for series, form in equation.now if series != x]
     series = sorted({x, y, *(k for k, _ in now)})
     shown = present.observed[:, series].all(axis=1)
-    columns = [present.column(term) for term in {*equation.past, Term(x, 0, 0)}]
+    last = set[Term]() if present.independent is not None else {Term(x, 0, 0)}
+    columns = [present.column(term) for term in {*equation.past, *last}]
     columns += [forms(present.now[:, k])[:, form] for k, form in now]
     given = np.reshape(columns, (len(columns), len(present.now))).T[shown]
     left = freed(given, forms(present.now[shown][:, [x, y]]).reshape(len(given), -1))
     both = np.moveaxis(left.reshape(len(left), 2, N_FORMS), 2, 0)
     n_terms = np.full((2, 2), given.shape[1])
-    p_values, partial = _form_tests(both, np.ones(both.shape[1:], dtype=bool), n_terms)
+    shares = present.shares[np.ix_([x, y], [x, y])]
+    p_values, partial = _form_tests(both, np.ones(both.shape[1:], dtype=bool), n_terms, shares)
     p_value = _combined(p_values, _shares(N_FORMS - 1))
     return float(p_value[0, 1]), float(partial[0, 1])
 
@@ -470,13 +571,14 @@ def _pair_tests(
     left: Float[np.ndarray, "form sample series"],
     observed: Bool[np.ndarray, "sample series"],
     n_terms: IntArray,
+    shares: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Test all pairs of series for a link; give p-values and correlations ``[series, series]``.
 
     What the past leaves of the straight values of both is correlated, and of the bent forms of each
     with the straight values of the other.
     """
-    (straight, *bent), correlation = _form_tests(left, observed, n_terms)
+    (straight, *bent), correlation = _form_tests(left, observed, n_terms, shares)
     p_value = _combined([straight, *bent, *(p.T for p in bent)], _shares(2 * len(bent)))
     np.fill_diagonal(p_value, 1.0)
     np.fill_diagonal(correlation, 0.0)
@@ -499,6 +601,7 @@ def _form_tests(
     left: Float[np.ndarray, "form sample series"],
     observed: Bool[np.ndarray, "sample series"],
     n_terms: IntArray,
+    shares: FloatArray,
 ) -> tuple[list[FloatArray], FloatArray]:
     """Correlate every form of each series with the straight values of each other.
 
@@ -516,7 +619,7 @@ def _form_tests(
 
     seen, straight = observed.astype(np.float64), left[0]
     together = seen.T @ seen
-    freedom = together - n_terms - 2.0
+    freedom = shares * together - n_terms - 2.0
     size_of_straight = seen.T @ straight**2  # [x, y]: of y where x was seen
     p_values, correlation = list[FloatArray](), np.zeros(together.shape)
     for form in range(N_FORMS):
@@ -585,8 +688,14 @@ class _Equations:
     """
 
     def __init__(
-        self, designs: Mapping[int, "_Design"], candidate: BoolArray, *, eliminate_past: bool
+        self,
+        designs: Mapping[int, "_Design"],
+        candidate: BoolArray,
+        *,
+        eliminate_past: bool,
+        share: float = 1.0,
     ) -> None:
+        self.share = share
         self._designs, self._candidate, self._eliminate = designs, candidate, eliminate_past
         self._known: dict[tuple[int, tuple[int, ...]], Equation] = {}
 
@@ -624,6 +733,7 @@ class _Equations:
             earlier & self._candidate[np.ix_(order, order)],
             float(np.mean([design.price for design in designs])),
             float(np.mean([design.price_of_link for design in designs])),
+            self.share,
         )
         if found is None:
             return None
@@ -649,8 +759,9 @@ class _Design:
         others = forms(present.now[:, self._series]).reshape(len(past), -1)
         columns = np.hstack([past, others, present.now[:, [effect]]])[self.rows]
         columns -= columns.sum(axis=0) / max(len(columns), 1)
-        self._n, self._n_past = float(max(len(columns), 2)), len(self._terms)
-        gram = columns.T @ columns / self._n
+        n_rows = float(max(len(columns), 2))
+        self._n, self._n_past = max(n_rows * present.share, 2.0), len(self._terms)
+        gram = columns.T @ columns / n_rows
         scale = np.sqrt(np.maximum(np.diag(gram), _TINY))
         self._columns = columns / scale
         self._gram = gram / np.outer(scale, scale)
@@ -825,7 +936,7 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     correlation = _correlation(without, rows)
     if correlation is None:
         return 0.0
-    shared = len(rows) * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
+    shared = len(rows) * equations.share * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
     shared += float(np.mean([equations.price_of_link(i) for i in pair]))
     worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
     direct = (1.0 - HIDDEN) / HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)

@@ -74,6 +74,7 @@ def links_beside_factors(
     before: Bool[np.ndarray, "cause effect"],
     price: float,
     price_of_link: float,
+    share: float = 1.0,
 ) -> BesideFactors | None:
     """Find factors and links; None if there is no factor of four series or more.
 
@@ -89,6 +90,8 @@ def links_beside_factors(
         Which links there may be; they make no loop.
     price, price_of_link : float
         What a term of the past costs, and a link.
+    share : float
+        How many independent samples a sample is worth.
 
     Examples
     --------
@@ -109,7 +112,10 @@ def links_beside_factors(
             break  # factors of few series can look like any graph
         starts = (factor_model, _robust_factor) if n_factors == 1 else (factor_model,)
         prices = price, price_of_link
-        fits = (_Fit(past, own, now, before, prices, n_factors, start).found() for start in starts)
+        fits = (
+            _Fit(past, own, now, before, prices, n_factors, start, share).found()
+            for start in starts
+        )
         for found in fits:
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
@@ -128,17 +134,21 @@ class _Fit:
         prices: tuple[float, float],
         n_factors: int,
         start: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]],
+        share: float,
     ) -> None:
         self._now, self._n_factors = now, n_factors
         self._price, self._price_of_link = prices
-        self._n, self._n_past = len(now), [columns.shape[1] for columns in past]
+        self._rows, self._n = len(now), share * len(now)
+        self._n_past = [columns.shape[1] for columns in past]
         self._causes = [np.flatnonzero(before[:, i]) for i in range(now.shape[1])]
         self._columns = [
             np.hstack([columns, now[:, causes]])
             for columns, causes in zip(past, self._causes, strict=True)
         ]
-        self._gram = [columns.T @ columns / self._n for columns in self._columns]
-        self._shared = [columns.T @ now[:, i] / self._n for i, columns in enumerate(self._columns)]
+        self._gram = [columns.T @ columns / self._rows for columns in self._columns]
+        self._shared = [
+            columns.T @ now[:, i] / self._rows for i, columns in enumerate(self._columns)
+        ]
         self._variance = (now**2).mean(axis=0)
         self._kept = [
             np.concatenate([which, np.zeros(len(causes), dtype=bool)])
@@ -161,7 +171,7 @@ class _Fit:
             self._errors[:, i] = self._now[:, i] - self._columns[i][:, :n_past] @ found.weights
             n_terms += int(found.stays.sum())
         spread = np.maximum(self._errors.std(axis=0), _TINY)
-        correlation = (self._errors / spread).T @ (self._errors / spread) / self._n
+        correlation = (self._errors / spread).T @ (self._errors / spread) / self._rows
         loading, _ = start(correlation, self._n_factors)
         unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
         self._loading, self._unique = loading * spread[:, None], unique * spread**2
@@ -213,12 +223,12 @@ class _Fit:
     def _step(self, *, choose: bool) -> None:
         """Find the weights of all equations given the factors, and choose their terms if told."""
         mean, variance = self._expected()
-        moment = mean.T @ mean / self._n + variance
+        moment = mean.T @ mean / self._rows + variance
         errors, stays, gains = np.empty_like(self._errors), list(self._stays), list(self._gain)
         for i, columns in enumerate(self._columns):
-            with_factor = columns.T @ mean / self._n
+            with_factor = columns.T @ mean / self._rows
             gram = np.block([[self._gram[i], with_factor], [with_factor.T, moment]])
-            shared = np.append(self._shared[i], self._now[:, i] @ mean / self._n)
+            shared = np.append(self._shared[i], self._now[:, i] @ mean / self._rows)
             every = np.arange(len(gram))
             at = every if choose else np.flatnonzero(self._stays[i])
             kept, price = np.ones(len(at), dtype=bool), np.full(len(at), self._price_of_link)
@@ -246,7 +256,7 @@ class _Fit:
     def _misfit(self) -> float:
         """Give twice the negative log-likelihood of normal errors, but for a constant."""
         sigma = self._loading @ self._loading.T + np.diag(self._unique)
-        moment = self._errors.T @ self._errors / self._n
+        moment = self._errors.T @ self._errors / self._rows
         fit = np.linalg.slogdet(sigma)[1] + np.trace(np.linalg.solve(sigma, moment))
         return self._n * float(fit - len(sigma))
 

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test docs soak steady lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-violations bench-missing bench-case bench-speed bench-scale bench-profile readme clean
+.PHONY: demo test docs soak steady lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-violations bench-calibration bench-missing bench-case bench-speed bench-scale bench-profile readme clean
 
 setup: $(READY)
 
@@ -81,6 +81,10 @@ bench-generated: $(READY)
 # Systems that violate assumptions, from not at all to severely; goes on where it was stopped.
 bench-violations: $(READY)
 	$(BIN)/causalformer bench --suite violations --seed-set report --n-jobs 2 --out benchmarks/violations
+
+# The p-values of pairs without an effect, in ten families.
+bench-calibration: $(READY)
+	$(BIN)/python -m causalformer.bench.calibration --n-jobs 2 --out benchmarks/calibration
 
 # The paper's case study fMRI-15 over 50 seeds, beside seeds of the published implementation.
 bench-case: $(READY)

@@ -510,3 +510,11 @@ class TestSeriesThatFlow:
     def test_unless_links_are_asked_for(self):
         within = make_within(linked=CLEAR)
         assert within_edges(found(self.evidence((0, 1)), within, instantaneous=True)) == [[0, 1]]
+
+
+@pytest.mark.parametrize("levels", [False, True])
+def test_no_hidden_series_is_sought_where_levels_show_more_than_surprises(monkeypatch, levels):
+    asked = []
+    monkeypatch.setattr(edges, "find_hidden_series", lambda *given: asked.append(given))
+    found(make_evidence(), replace(make_within(), levels=levels))
+    assert len(asked) == (not levels)

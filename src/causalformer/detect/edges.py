@@ -224,7 +224,8 @@ def found_edges(
         within = no_links(len(evidence.p_value))
     own = np.eye(len(evidence.p_value), dtype=bool)
     beside = None
-    if not evidence.flows.any():
+    # where levels show more than surprises, errors are no noise that a hidden series could explain
+    if not (evidence.flows.any() or within.levels):
         may_be = known.allowed if instantaneous is not False else known.allowed & _later(known)
         beside = find_hidden_series(evidence.samples, present, may_be, within.linked)
     if beside is not None:

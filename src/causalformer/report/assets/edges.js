@@ -10,7 +10,7 @@ const COLUMNS = [
   { field: "lag", title: "lag", show: (e) => String(e.lag) },
   { field: "kind", title: "kind", text: (e) => kindText(e.found ? e.kind : "near miss", e.oriented) },
   { field: "strength", title: "strength", show: (e) => figure(e.strength) },
-  { field: "gain", title: "held-out gain", show: (e) => percent(e.gain) },
+  { field: "relative_gain", title: "relative gain", show: (e) => percent(e.relative_gain) },
   { field: "p_value", title: "p", show: (e) => probability(e.p_value) },
   { field: "q_value", title: "q", show: (e) => probability(e.q_value) },
   { field: "frequency", title: "in refits", show: (e) => percent(e.frequency) },
@@ -123,7 +123,7 @@ function drawFilters() {
     edges.length ? slider("filter-lag", "lag ≤", 0, longest, 1, state.lag, String, (lag) => change({ lag })) : null,
     found.length > 12 ? slider("filter-most", "strongest", 1, found.length, 1, state.most, String, (most) => change({ most })) : null,
     has("self") ? toggle("filter-self", "self-loops", "self") : null,
-    has("instantaneous") ? toggle("filter-within", "within the slot", "instantaneous") : null,
+    has("instantaneous") ? toggle("filter-contemporaneous", "contemporaneous links", "instantaneous") : null,
     doubtful ? toggle("filter-confounded", "may be confounded", "confounded") : null,
     facts.near.length ? toggle("filter-near", `near misses (${facts.near.length})`, "near", (on) => {
       const level = on ? Math.max(state.level, nearLevel) : startLevel;

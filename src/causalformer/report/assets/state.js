@@ -65,7 +65,7 @@ const chooseEdge = (edge) => change({ edge, node: null });
 const chooseNode = (node) => change({ node, edge: null });
 const nameOf = (i) => el("bdi", {}, labels[i]);
 const arrowOf = (edge) => (edge.oriented ? " → " : " — ");
-const kindText = (kind, oriented) => kind + (oriented ? "" : ", direction unknown");
+const kindText = (kind, oriented) => (kind === "instantaneous" ? "contemporaneous" : kind) + (oriented ? "" : ", direction unknown");
 const CONFOUNDED = "may come from a hidden common driver";
 const markOf = (sentence) => (sentence ? "*" : "");
 const titleOf = (edge) => labels[edge.cause] + arrowOf(edge) + labels[edge.effect];

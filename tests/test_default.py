@@ -11,6 +11,7 @@ from sklearn.base import clone
 from causalformer import CausalFormer
 from causalformer.baselines import VarGranger
 from causalformer.datasets import make_var
+from causalformer.default import DefaultFit
 from causalformer.errors import DataError, DataWarning, FileFormatError, SettingsError
 
 TINY = {"max_epochs": 5, "n_channels": 8}
@@ -502,9 +503,7 @@ class TestModelFiles:
         loaded = CausalFormer.load(fitted.save(tmp_path / "m"))
         assert loaded.fit(make_frame()).graph_ == fitted.graph_
 
-    def test_scores_under_the_names_of_older_versions_are_read(
-        self, fitted, tmp_path, monkeypatch
-    ):
+    def test_scores_under_the_names_of_older_versions_are_read(self, fitted, tmp_path, monkeypatch):
         old = {
             "relative_gain": "effect",
             "terms_p_value": "sparse_p_value",
@@ -592,7 +591,9 @@ class TestCheckpoint:
         resumed = tiny(checkpoint=path).fit(make_frame())
         assert len(resumed.history_.epochs) == 5
         assert resumed.graph_ == fitted.graph_
-        np.testing.assert_array_equal(resumed.scores_["relative_gain"], fitted.scores_["relative_gain"])
+        np.testing.assert_array_equal(
+            resumed.scores_["relative_gain"], fitted.scores_["relative_gain"]
+        )
 
     @pytest.mark.usefixtures("eager")
     @pytest.mark.parametrize("change", [{"random_state": 1}, {"max_lag": 2}, {"alpha": 0.1}])

@@ -109,7 +109,7 @@ class DetectorSettings(BaseModel):
     ridge_slots: float = Field(5.0, ge=0, description="short series: penalty at least this / slots")
     lag_power: float = Field(2.0, ge=0, description="how much more long lags are penalised")
     removed_share: float = Field(0.5, ge=0, lt=1, description="samples that miss one cause")
-    sparse_evidence: bool = Field(True, description="False: leave the test of few terms out")
+    sparse_evidence: bool = Field(True, description="False: leave the terms test out")
     min_effect: float = Field(
         0.01, ge=0, lt=1, description="share of variance; edges go that are shown to explain less"
     )

@@ -4,8 +4,8 @@ function describeEdge(edge) {
   const cause = labels[edge.cause], effect = labels[edge.effect];
   if (edge.kind === "instantaneous") {
     return edge.oriented
-      ? `${cause} and ${effect} change together within a slot, more than their pasts explain; the shape of the noise speaks for this direction.`
-      : `${cause} and ${effect} change together within a slot, more than their pasts explain; the direction is a guess.`;
+      ? `${cause} and ${effect} change together within the slot, more than their pasts explain; the shape of the noise speaks for this direction.`
+      : `${cause} and ${effect} change together within the slot, more than their pasts explain; the direction is a guess.`;
   }
   const whose = edge.kind === "self" ? "its own past" : `the past of ${cause}`;
   if (!known(edge.relative_gain)) return `${cause} has a high causal score for ${effect} among all series.`;

@@ -1,6 +1,6 @@
 /* The drawing: nodes and arrows, zoom, hover, and its export as a picture. */
 
-const large = names.length > CROWD;
+const large = names.length > MANY;
 const degrees = names.map((_, i) => found.filter((edge) => edge.cause === i || edge.effect === i).length);
 const DASH_DOT = [11, 4, 2, 4]; // of edges that may be confounded
 let cy = null;
@@ -254,7 +254,7 @@ function drawLegend() {
     has((e) => e.kind === "self") ? entry(line("self", null, true), "its own past (self-loop)") : null,
     has((e) => e.kind === "instantaneous") ? entry(line("within", "6 4", true), "contemporaneous, within the slot") : null,
     has((e) => !e.oriented) ? entry(line("within", "6 4", false), "direction unknown") : null,
-    doubtful ? entry(line("lagged", DASH_DOT.join(" "), true), `* ${CONFOUNDED}`) : null,
+    anyConfounded ? entry(line("lagged", DASH_DOT.join(" "), true), `* ${CONFOUNDED}`) : null,
     state.near && facts.near.length ? entry(line("near", "2 3", true), "near miss") : null,
     entry(null, `wider = larger ${weightField}`));
 }

@@ -23,7 +23,7 @@ function drawFoot() {
     el("p", {}, el("b", {}, "Relative gain"), ": by which share the held-out error grows without the cause. ",
       el("b", {}, "p-value"), ": how often evidence this strong would appear if the cause added nothing. ",
       el("b", {}, "q-value"), ": call every edge with at most this q an edge, and about this share of them is false. ",
-      el("b", {}, "Strength"), ": how much the cause moves the prediction, in standard deviations of the effect."),
+      el("b", {}, "Strength"), ": how much the cause moves the prediction, in standard deviations of the effect. Every other term: the glossary of the documentation (docs/explanation/glossary.md)."),
   ] : [
     el("p", {}, "The causality-aware transformer of the CausalFormer paper was trained to predict all series and decomposed by relevance propagation. The ",
       el("b", {}, "score"), " of a pair is its relevance times its gradient; pairs in the upper class of a clustering are edges."),

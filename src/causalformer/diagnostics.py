@@ -184,8 +184,8 @@ def _of_sampling(found: FoundEdges) -> list[str]:
     return [
         f"{int(found.within.sum())} contemporaneous links show in the levels of the series, not in "
         "what their past leaves unexplained: the series may act on each other faster than they "
-        "were sampled; then indirect links look direct, and directions are hard to tell; sample more "
-        "often if you can"
+        "were sampled; then indirect links look direct, and directions are hard to tell; sample "
+        "more often if you can"
     ]
 
 

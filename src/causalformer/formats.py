@@ -288,8 +288,8 @@ def to_dot(graph: "CausalGraph") -> str:
     r"""Return the graph in the DOT language of Graphviz, without needing Graphviz.
 
     The lag is the label of an edge; contemporaneous edges are dashed, without a head if they are
-    not oriented. An edge that may be confounded has a ``*`` after its lag and says why as a tooltip.
-    Control characters in names, other than the newline, are shown as ``\xNN``.
+    not oriented. An edge that may be confounded has a ``*`` after its lag and says why as a
+    tooltip. Control characters in names, other than the newline, are shown as ``\xNN``.
 
     Examples
     --------

@@ -244,7 +244,7 @@ class TestUnits:
     def test_units_do_not_change_the_graph(self, fitted, scale):
         scaled = tiny().fit(make_frame() * scale)
         assert edges(scaled) == edges(fitted)
-        for name in ("p_value", "effect", "strength"):
+        for name in ("p_value", "relative_gain", "strength"):
             np.testing.assert_array_equal(scaled.scores_[name], fitted.scores_[name])
 
     @pytest.mark.parametrize("transform", [np.exp, np.arctan], ids=["exp", "arctan"])

@@ -114,10 +114,14 @@ class DetectorSettings(BaseModel):
         0.01, ge=0, lt=1, description="share of variance; edges go that are shown to explain less"
     )
     screen_above: int = Field(
-        8, ge=1, description="with more series effects may get candidates; see max_candidates"
+        8,
+        ge=1,
+        description="with more series an effect may get candidates; see max_candidates",
     )
     max_candidates: int = Field(
-        20, ge=2, description="series that an effect may hang on, at most; 8 or more"
+        20,
+        ge=2,
+        description="most candidates of an effect, itself among them; 8 or more",
     )
 
     def ridge_for(self, n_slots: int) -> float:

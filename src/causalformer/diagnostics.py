@@ -50,7 +50,7 @@ class Diagnostics:
         Share of each series' slots that were observed.
     counted : array
         Slots that counted when each series was tested as an effect: observed, with enough past,
-        and with the past values it hangs on observed, too.
+        and with the past values that it depends on observed, too.
     max_lag : int
         The number of lags in use.
     max_lag_reason : str
@@ -168,7 +168,7 @@ def _warnings(
         )
     if (r2 < 0.01).all() and not (found.within.any() or found.lagged.any()):
         said.append(
-            "nothing can be predicted: no series is better foreseen than by its mean; a graph "
+            "nothing can be predicted: no series is better predicted than by its mean; a graph "
             "without edges is all that these data support"
         )
     return said

@@ -59,7 +59,7 @@ _LEAST_SAMPLES = 10
 _LIKELY = 0.1  # largest q-value of lagged edges that the present is freed from
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
 _MASK = "scores.tested"  # in a model file, as 0 and 1
-_RENAMED = {  # scores in model files of older versions
+RENAMED = {  # scores in model files of older versions
     "effect": "relative_gain",
     "sparse_p_value": "terms_p_value",
     "instantaneous_p_value": "contemporaneous_p_value",
@@ -207,7 +207,7 @@ class DefaultFit:
             if stored_name.startswith("scores."):
                 name = stored_name.removeprefix("scores.")
                 is_mask = stored_name == _MASK
-                scores[_RENAMED.get(name, name)] = matrix.astype(bool) if is_mask else matrix
+                scores[RENAMED.get(name, name)] = matrix.astype(bool) if is_mask else matrix
         max_lag = stored.weights["skip"].shape[1]
         sources = stored.weights.get("sources")
         model = new_network(len(stored.names), max_lag, settings, sources=sources)

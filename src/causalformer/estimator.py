@@ -124,7 +124,7 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     lag_scores_ : array ``[cause, effect, lag]``
         With a preset: causal score of every lag, from 0 to window - 1.
     diagnostics_ : Diagnostics
-        By default: held-out R² per series, gain over a linear model, warnings.
+        By default: held-out R² per series, how much better than linear, warnings.
     history_ : History
         Losses of every epoch, and why training ended.
     settings_ : Settings or DetectorSettings

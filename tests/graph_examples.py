@@ -45,7 +45,7 @@ DOUBT = "Wind, 1 slot before, predicts both."
 
 
 def evident():
-    """A tested lagged edge, and an instantaneous one whose direction is a guess."""
+    """A tested lagged edge, and a contemporaneous one whose direction is a guess."""
     return CausalGraph(
         ("a", "b", "c"),
         (

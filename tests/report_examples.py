@@ -38,10 +38,10 @@ def made_model(table, edges, *, max_lag=3, warnings=(), seed=0, **about):
         "p_value": p_value,
         "score": -np.log10(p_value),
         "q_value": np.clip(40 * p_value, 0, 1),
-        "effect": rng.uniform(-0.01, 0.3, size=(n, n)),
+        "relative_gain": rng.uniform(-0.01, 0.3, size=(n, n)),
         "strength": rng.uniform(0, 1, size=(n, n)),
         "lag_profile": rng.uniform(0, 1, size=(n, n, max_lag)),
-        "sparse_p_value": p_value,
+        "terms_p_value": p_value,
         "partial_correlation": rng.uniform(-1, 1, size=(n, n)),
     }
     model = CausalFormer(max_lag=max_lag)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from causalformer import CausalFormer
 from causalformer.baselines import VarGranger
 from causalformer.datasets import make_var
+from causalformer.default import DefaultFit
 from causalformer.errors import DataError, DataWarning, FileFormatError, SettingsError
 
 TINY = {"max_epochs": 5, "n_channels": 8}
@@ -129,7 +130,7 @@ class TestHabits:
 
     def test_another_seed_gives_other_scores(self, fitted):
         other = tiny(random_state=1).fit(make_frame())
-        assert not np.allclose(other.scores_["effect"], fitted.scores_["effect"])
+        assert not np.allclose(other.scores_["relative_gain"], fitted.scores_["relative_gain"])
 
     def test_the_number_of_threads_does_not_change_the_graph(self):
         frame, before, graphs = make_frame(1500), torch.get_num_threads(), []
@@ -166,11 +167,11 @@ class TestResult:
 
     def test_scores_are_matrices_by_name(self, fitted):
         assert set(fitted.scores_) == {
-            *("score", "p_value", "q_value", "effect", "strength", "lag_profile"),
+            *("score", "p_value", "q_value", "relative_gain", "strength", "lag_profile"),
             *(
-                "sparse_p_value",
-                "instantaneous_p_value",
-                "instantaneous_q_value",
+                "terms_p_value",
+                "contemporaneous_p_value",
+                "contemporaneous_q_value",
                 "partial_correlation",
                 "tested",
             ),
@@ -243,7 +244,7 @@ class TestUnits:
     def test_units_do_not_change_the_graph(self, fitted, scale):
         scaled = tiny().fit(make_frame() * scale)
         assert edges(scaled) == edges(fitted)
-        for name in ("p_value", "effect", "strength"):
+        for name in ("p_value", "relative_gain", "strength"):
             np.testing.assert_array_equal(scaled.scores_[name], fitted.scores_[name])
 
     @pytest.mark.parametrize("transform", [np.exp, np.arctan], ids=["exp", "arctan"])
@@ -502,6 +503,28 @@ class TestModelFiles:
         loaded = CausalFormer.load(fitted.save(tmp_path / "m"))
         assert loaded.fit(make_frame()).graph_ == fitted.graph_
 
+    def test_scores_under_the_names_of_older_versions_are_read(self, fitted, tmp_path, monkeypatch):
+        old = {
+            "relative_gain": "effect",
+            "terms_p_value": "sparse_p_value",
+            "contemporaneous_p_value": "instantaneous_p_value",
+            "contemporaneous_q_value": "instantaneous_q_value",
+        }
+        assert old.keys() <= fitted.scores_.keys()
+        stored = fitted._fit.stored()
+        arrays = {
+            f"scores.{old.get(name, name)}" if kind == "scores" else key: array
+            for key, array in stored["arrays"].items()
+            for kind, _, name in [key.partition(".")]
+        }
+        assert "scores.effect" in arrays
+        assert "scores.relative_gain" not in arrays
+        monkeypatch.setattr(DefaultFit, "stored", lambda _: stored | {"arrays": arrays})
+        loaded = CausalFormer.load(fitted.save(tmp_path / "m"))
+        assert set(loaded.scores_) == set(fitted.scores_)
+        for name, matrix in fitted.scores_.items():
+            np.testing.assert_array_equal(loaded.scores_[name], matrix)
+
     def test_numbers_of_numpy_can_be_saved(self, tmp_path):
         options = {"max_lag": np.int64(2), "alpha": np.float64(0.1), "random_state": np.int64(1)}
         model = tiny(**options, instantaneous=np.True_).fit(make_frame(150))
@@ -568,7 +591,9 @@ class TestCheckpoint:
         resumed = tiny(checkpoint=path).fit(make_frame())
         assert len(resumed.history_.epochs) == 5
         assert resumed.graph_ == fitted.graph_
-        np.testing.assert_array_equal(resumed.scores_["effect"], fitted.scores_["effect"])
+        np.testing.assert_array_equal(
+            resumed.scores_["relative_gain"], fitted.scores_["relative_gain"]
+        )
 
     @pytest.mark.usefixtures("eager")
     @pytest.mark.parametrize("change", [{"random_state": 1}, {"max_lag": 2}, {"alpha": 0.1}])

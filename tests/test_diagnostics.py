@@ -91,7 +91,7 @@ def test_a_series_that_wanders_on_is_named():
     walk["C"] = np.random.default_rng(3).standard_normal(400).cumsum()
     with pytest.warns(DataWarning):
         found = fit(walk).diagnostics_
-    told = [text for text in found.warnings if "wander" in text]
+    told = [text for text in found.warnings if "random walk" in text]
     assert told
     assert all("C" in text and "A" not in text.split() for text in told)
 
@@ -169,7 +169,7 @@ class TestHiddenDrivers:
         pairs = {(i, j): correlation for i in range(3) for j in range(3)}
         evidence = make_evidence(residual_correlation=pairs, n_slots=n_slots)
         within = make_within(linked={(0, 1): 0.99})
-        for links, likely in ((None, expected), (within, False)):  # edges within a slot explain it
+        for links, likely in ((None, expected), (within, False)):  # such edges explain it
             said = self.said(choose(evidence, links))
             assert any("far beyond what the edges explain" in text for text in said) == likely
 
@@ -180,12 +180,12 @@ class TestHiddenDrivers:
     def test_a_driver_of_all_series(self):
         found = replace(choose(make_evidence()), driven=True)
         (text,) = self.said(found)
-        assert "what all series have in common foretells them" in text
+        assert "what all series have in common predicts them" in text
 
     def test_series_that_move_together_are_named(self):
         (text,) = self.said(choose(make_evidence(), make_within(factor=(0, 2))))
         assert text.startswith("A, C move together")
-        assert "links within the slot are drawn only where they share more than that" in text
+        assert "contemporaneous links are drawn only where they share more than that" in text
 
     def test_links_that_are_not_drawn_are_named(self):
         within = make_within(linked={(0, 1): 0.99}, hidden={(0, 1): 0.99})
@@ -235,7 +235,7 @@ class TestHiddenDrivers:
 
 
 class TestSampling:
-    """Links within a slot that show in levels: it may be too long."""
+    """Contemporaneous links that show in levels: it may be too long."""
 
     def said(self, linked, *, levels):
         within = replace(make_within(linked=dict.fromkeys(linked, 0.99)), levels=levels)
@@ -243,7 +243,7 @@ class TestSampling:
 
     def test_links_in_levels(self):
         (text,) = self.said([(0, 1), (1, 2)], levels=True)
-        assert text.startswith("2 links lie within a slot")
+        assert text.startswith("2 contemporaneous links show in the levels")
         assert "sample more often" in text
 
     def test_links_in_surprises_are_no_sign_of_it(self):

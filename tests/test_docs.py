@@ -5,9 +5,14 @@ The pages themselves, with the scripts of the gallery, are built by `make docs`,
 """
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from causalformer import CausalFormer
+from causalformer.datasets import load_example
+from causalformer.default import RENAMED
 
 pytest.importorskip("sphinx")
 
@@ -86,6 +91,24 @@ def test_a_name_is_described_once_and_settings_with_their_meaning(from_the_tree)
     assert ".. autoclass:: causalformer.Edge" in from_the_tree.api("causalformer")
     assert ".. autoclass::" not in from_the_tree.api("causalformer.graph")
     assert "| `min_effect` | `0.01` | share of variance" in from_the_tree.api("causalformer.config")
+
+
+def test_the_glossary_names_what_is_there():
+    page = (DOCS / "explanation/glossary.md").read_text(encoding="utf-8")
+    modules = set(re.findall(r"`((?:detect|data)\.[a-z_]+)[`.]", page))
+    assert {"detect.few_terms", "data.scaling"} <= modules
+    for module in modules:
+        assert find_spec(f"causalformer.{module}") is not None, module
+    names, renamed = page.split("## Names that stay")
+    scores = re.findall(r'`scores_\["(\w+)"\]`', names)
+    assert {"relative_gain", "terms_p_value"} <= set(scores)
+    model = CausalFormer(settings={"max_epochs": 1, "n_channels": 2}, max_lag=3)
+    model.fit(load_example().series)
+    assert set(scores) <= set(model.scores_)
+    for old, new in RENAMED.items():
+        assert f"`{old}`" in renamed
+        assert f"`{new}`" in renamed
+        assert new in model.scores_
 
 
 @pytest.mark.parametrize(

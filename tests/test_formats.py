@@ -245,7 +245,7 @@ def test_table_shows_what_is_known_of_q_and_strength():
     ]
     assert rows[1] == ["edge", "lag", "kind", "score", "q", "strength"]
     assert rows[3] == ["a → b", "2", "lagged", "0.9", "0.003", "0.25"]
-    assert rows[4] == ["b — c", "0", "instantaneous", "0.5", "0.04", "–"]
+    assert rows[4] == ["b — c", "0", "contemporaneous", "0.5", "0.04", "–"]
     assert rows[5] == ["c → c", "1", "self", "0.1", "–", "–"]
     only_q = CausalGraph(("a", "b"), (Edge("a", "b", 1, q_value=0.5, p_value=0.1),))
     assert [column.header for column in only_q.table().columns] == rows[1][:5]

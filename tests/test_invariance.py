@@ -12,8 +12,8 @@ from causalformer import CausalFormer
 
 TINY = {"max_epochs": 3, "n_channels": 4}
 NAMES = ["A", "B", "C", "D"]
-FIGURES = ("p_value", "q_value", "effect", "strength", "lag_profile", "sparse_p_value")
-WITHIN = ("instantaneous_p_value", "instantaneous_q_value", "partial_correlation")
+FIGURES = ("p_value", "q_value", "relative_gain", "strength", "lag_profile", "terms_p_value")
+WITHIN = ("contemporaneous_p_value", "contemporaneous_q_value", "partial_correlation")
 
 few = settings(max_examples=6)
 pytestmark = pytest.mark.filterwarnings("ignore::causalformer.errors.DataWarning")

@@ -90,7 +90,7 @@ class TestAnyKnowledge:
         never = ~known.allowed[..., 1:].any(axis=-1)
         assert (model.scores_["p_value"][never] == 1).all()
         assert (model.scores_["q_value"][never] == 1).all()
-        assert (model.scores_["effect"][never] == 0).all()
+        assert (model.scores_["relative_gain"][never] == 0).all()
         assert (model.scores_["strength"][never] == 0).all()
         for matrix in model.scores_.values():
             assert np.isfinite(matrix).all()
@@ -255,7 +255,7 @@ class TestBadKnowledge:
             make(told).fit(frame(60))
 
     def test_a_required_edge_within_a_slot_needs_such_edges(self):
-        with pytest.raises(SettingsError, match="within a slot is required, but instantaneous"):
+        with pytest.raises(SettingsError, match="contemporaneous edge is required"):
             default({"required": ["A -> B @ 0"]}, instantaneous=False).fit(frame(60))
 
     def test_a_required_lag_beyond_what_the_rows_allow_says_so(self):

@@ -89,7 +89,7 @@ class TestGraph:
         found = tiny().fit(recordings(level=100.0))
         assert edges(found) == edges(fitted)
         np.testing.assert_allclose(
-            found.scores_["sparse_p_value"], fitted.scores_["sparse_p_value"], rtol=1e-4
+            found.scores_["terms_p_value"], fitted.scores_["terms_p_value"], rtol=1e-4
         )
 
     def test_what_ends_one_recording_is_no_cause_in_the_next(self):

@@ -91,7 +91,7 @@ def test_instantaneous_edges_are_dashed_and_explained():
     axes = draw_graph(CausalGraph(("a", "b"), (Edge("a", "b", 0), Edge("b", "a", 1))))
     (line,) = axes.lines
     assert line.is_dashed()
-    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["lagged", "instantaneous"]
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["lagged", "contemporaneous"]
 
 
 def test_edges_without_direction_have_no_head():
@@ -114,7 +114,7 @@ def test_edges_that_may_be_confounded_are_dash_dotted_and_explained():
     first, second = axes.lines
     assert first.get_linestyle() == second.get_linestyle() == "--"  # as matplotlib says
     assert len(arrows(axes)) == 2  # b — c has no head
-    told = ["lagged", "instantaneous", "perhaps a hidden driver", "no head: direction unknown"]
+    told = ["lagged", "contemporaneous", "perhaps a hidden driver", "no head: direction unknown"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == told
     lagged = CausalGraph(("a", "b"), doubtful().edges[:1])
     assert [t.get_text() for t in draw_graph(lagged).get_legend().get_texts()] == told[2:3]

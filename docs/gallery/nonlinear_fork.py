@@ -24,7 +24,7 @@ truth = CausalGraph(("x", "y", "z"), (*loops, Edge("x", "y", 1), Edge("x", "z", 
 
 # %%
 # The VAR F-test asks for linear effects. It cannot see the cause ``x``; and as ``y`` follows ``x``
-# one slot earlier than ``z`` does, ``y`` stands in for it.
+# one slot earlier than ``z`` does, ``y`` serves as a proxy for it.
 
 var = VarGranger(max_lag=4).fit(series)
 var.graph_.to_frame()

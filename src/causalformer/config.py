@@ -109,15 +109,19 @@ class DetectorSettings(BaseModel):
     ridge_slots: float = Field(5.0, ge=0, description="short series: penalty at least this / slots")
     lag_power: float = Field(2.0, ge=0, description="how much more long lags are penalised")
     removed_share: float = Field(0.5, ge=0, lt=1, description="samples that miss one cause")
-    sparse_evidence: bool = Field(True, description="False: leave the test of few terms out")
+    sparse_evidence: bool = Field(True, description="False: leave the terms test out")
     min_effect: float = Field(
         0.01, ge=0, lt=1, description="share of variance; edges go that are shown to explain less"
     )
     screen_above: int = Field(
-        8, ge=1, description="with more series effects may get candidates; see max_candidates"
+        8,
+        ge=1,
+        description="with more series an effect may get candidates; see max_candidates",
     )
     max_candidates: int = Field(
-        20, ge=2, description="series that an effect may hang on, at most; 8 or more"
+        20,
+        ge=2,
+        description="most candidates of an effect, itself among them; 8 or more",
     )
 
     def ridge_for(self, n_slots: int) -> float:

@@ -59,6 +59,12 @@ _LEAST_SAMPLES = 10
 _LIKELY = 0.1  # largest q-value of lagged edges that the present is freed from
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
 _MASK = "scores.tested"  # in a model file, as 0 and 1
+RENAMED = {  # scores in model files of older versions
+    "effect": "relative_gain",
+    "sparse_p_value": "terms_p_value",
+    "instantaneous_p_value": "contemporaneous_p_value",
+    "instantaneous_q_value": "contemporaneous_q_value",
+}
 
 
 @dataclass(frozen=True)
@@ -196,11 +202,12 @@ class DefaultFit:
     def restored(cls, stored: StoredModel) -> Self:
         """Build from a stored model; weights that do not fit the settings raise an error."""
         settings = DetectorSettings.model_validate(stored.settings)
-        scores: dict[str, NDArray[Any]] = {
-            name.removeprefix("scores."): matrix.astype(bool) if name == _MASK else matrix
-            for name, matrix in stored.arrays.items()
-            if name.startswith("scores.")
-        }
+        scores: dict[str, NDArray[Any]] = {}
+        for stored_name, matrix in stored.arrays.items():
+            if stored_name.startswith("scores."):
+                name = stored_name.removeprefix("scores.")
+                is_mask = stored_name == _MASK
+                scores[RENAMED.get(name, name)] = matrix.astype(bool) if is_mask else matrix
         max_lag = stored.weights["skip"].shape[1]
         sources = stored.weights.get("sources")
         model = new_network(len(stored.names), max_lag, settings, sources=sources)
@@ -282,7 +289,7 @@ def fit_default(
     known = options.knowledge.resolve(table.names, choice.max_lag)
     if options.instantaneous is False and known.required_lags[..., 0].any():
         raise SettingsError(
-            "an edge within a slot is required, but instantaneous is False; drop one of them"
+            "a contemporaneous edge is required, but instantaneous is False; drop one of them"
         )
     size = Size(table.n_slots, table.n_series, choice.max_lag, int(known.n_required.max()))
     plan = plan_memory(size, settings, options.n_jobs, options.max_memory)
@@ -431,12 +438,12 @@ def _score_matrices(found: FoundEdges) -> dict[str, NDArray[Any]]:
         "score": found.score,
         "p_value": evidence.p_value,
         "q_value": evidence.q_value,
-        "effect": evidence.effect,
+        "relative_gain": evidence.effect,
         "strength": evidence.strength,
         "lag_profile": evidence.lag_profile,
-        "sparse_p_value": evidence.sparse_p,
-        "instantaneous_p_value": within.p_value,
-        "instantaneous_q_value": found.within_q,
+        "terms_p_value": evidence.sparse_p,
+        "contemporaneous_p_value": within.p_value,
+        "contemporaneous_q_value": found.within_q,
         "partial_correlation": within.partial,
         "tested": evidence.tested,
     }

@@ -50,7 +50,7 @@ class Diagnostics:
         Share of each series' slots that were observed.
     counted : array
         Slots that counted when each series was tested as an effect: observed, with enough past,
-        and with the past values it hangs on observed, too.
+        and with the past values that it depends on observed, too.
     max_lag : int
         The number of lags in use.
     max_lag_reason : str
@@ -163,30 +163,29 @@ def _warnings(
     if moved and not levels:
         said.append(
             f"the level of {listed(moved)} differs between the first and the second half, though "
-            "trends and level shifts are held fixed: the series may wander; take differences "
-            "before you trust their edges"
+            "trends and level shifts are held fixed: the series may drift like random walks; "
+            "take differences before you trust their edges"
         )
     if (r2 < 0.01).all() and not (found.within.any() or found.lagged.any()):
         said.append(
-            "nothing can be predicted: no series is better foreseen than by its mean; a graph "
+            "nothing can be predicted: no series is better predicted than by its mean; a graph "
             "without edges is all that these data support"
         )
     return said
 
 
 def _of_sampling(found: FoundEdges) -> list[str]:
-    """Warn if links within a slot were seen in levels: sampling may be too slow (Granger 1969).
+    """Warn if contemporaneous links show in levels: sampling may be too slow (Granger 1969).
 
-    Links within a slot alone are no such sign: where the past is as it should be, surprises show
-    them best.
+    Such links alone are no sign of it: where the past is as it should be, surprises show them best.
     """
     if not (found.within_evidence.levels and found.within.any()):
         return []
     return [
-        f"{int(found.within.sum())} links lie within a slot and show in the levels of the series, "
-        "not in what their past leaves: the series may act on each other faster than they were "
-        "sampled; then indirect links look direct, and directions are hard to tell; sample more "
-        "often if you can"
+        f"{int(found.within.sum())} contemporaneous links show in the levels of the series, not in "
+        "what their past leaves unexplained: the series may act on each other faster than they "
+        "were sampled; then indirect links look direct, and directions are hard to tell; sample "
+        "more often if you can"
     ]
 
 
@@ -241,7 +240,8 @@ def _levels(table: SeriesTable) -> list[str]:
     named = listed(name for name, yes in zip(table.names, apart, strict=True) if yes)
     return [
         f"recordings differ in the level of {named} and some are too short for it to be removed: "
-        "edges may only tell recordings apart; standardise each recording before"
+        "edges may show nothing but which recording a row is from; standardise each recording "
+        "before"
     ]
 
 
@@ -250,21 +250,21 @@ def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
     within, said = found.within_evidence, []
     if found.hidden_series is not None:
         said.append(
-            "a series that was not recorded, and that remembers "
+            "a series that was not recorded, with a correlation of "
             f"{found.hidden_series.memory:.2f} from slot to slot, drives "
-            f"{_named(names, found.hidden_series.driven)}: edges were told beside it, read them "
+            f"{_named(names, found.hidden_series.driven)}: edges were tested given it, read them "
             "with care"
         )
     if found.driven:
         said.append(
-            "what all series have in common foretells them: a hidden common driver, or noise that "
-            "the measurements share, is likely; lagged edges were tested beside it, read those "
+            "what all series have in common predicts them: a hidden common driver, or noise that "
+            "the measurements share, is likely; lagged edges were tested given it, read those "
             "that are left with care"
         )
     if within.factor.any():
         said.append(
             f"{_named(names, within.factor)} move together within a slot as hidden common drivers "
-            "would make them: links within the slot are drawn only where they share more than that"
+            "would make them: contemporaneous links are drawn only where they share more than that"
         )
     if found.by_hidden_driver.any():
         said.append(
@@ -285,7 +285,7 @@ def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
     if later := _errors_move_later(found):
         said.append(
             f"errors are related over more than {later} slots: links may take longer than max_lag, "
-            "or hidden common drivers remember; raise max_lag"
+            "or hidden common drivers have a memory; raise max_lag"
         )
     return said
 
@@ -302,7 +302,7 @@ def _pairs(names: Sequence[str], which: BoolArray) -> str:
 
 
 def _errors_move_together(found: FoundEdges) -> bool:
-    """Say whether errors are correlated broadly and no links within the slot were drawn."""
+    """Say whether errors are correlated broadly and no contemporaneous links were drawn."""
     from scipy.special import chdtrc
 
     removal = found.evidence.removal

@@ -71,8 +71,8 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
         Share of false edges to tolerate (false discovery rate), for self-loops and for edges
         between series separately.
     instantaneous : bool or "auto"
-        Whether to look for edges within a slot; ``"auto"`` does where they explain more than
-        edges from the past do.
+        Whether to look for contemporaneous edges, of lag 0; ``"auto"`` does where they explain
+        more than edges from the past do.
     stability : int
         Refits on block-bootstrap samples; each edge then carries the share that found it, too.
     season : "auto", "none", float or sequence of float
@@ -115,15 +115,16 @@ class CausalFormer(BaseEstimator):  # type: ignore[misc]
     graph_ : CausalGraph
         The discovered edges, by name; by default with p-value, q-value and strength.
     scores_ : dict of arrays, or array ``[cause, effect]``
-        By default the full matrices by name: score, p_value, q_value, effect, strength,
-        lag_profile, tested (a mask) and more. With a preset, the causal score of every pair.
+        By default the full matrices by name: score, p_value, q_value, relative_gain,
+        strength, lag_profile, tested (a mask) and more. With a preset, the causal score of every
+        pair.
     edge_scores_ : array ``[cause, effect]``
         How strongly the data speak for each pair, to rank them: ``-log10 p``, in a graph with
-        edges within a slot of the stronger test; with a preset, the causal score.
+        contemporaneous edges of the stronger test; with a preset, the causal score.
     lag_scores_ : array ``[cause, effect, lag]``
         With a preset: causal score of every lag, from 0 to window - 1.
     diagnostics_ : Diagnostics
-        By default: held-out R² per series, gain over a linear model, warnings.
+        By default: held-out R² per series, how much better than linear, warnings.
     history_ : History
         Losses of every epoch, and why training ended.
     settings_ : Settings or DetectorSettings

@@ -58,7 +58,7 @@ def columns(graph: "CausalGraph") -> tuple[str, ...]:
     """Return the columns that a table of the edges needs: `COLUMNS`, then evidence if there is any.
 
     ``p_value``, ``q_value`` and ``strength`` come together, ``frequency`` where an edge has one,
-    ``oriented`` where an edge is instantaneous and there is any evidence at all,
+    ``oriented`` where an edge is contemporaneous and there is any evidence at all,
     ``may_be_confounded`` where an edge may be.
 
     Examples
@@ -95,7 +95,7 @@ def to_json(graph: "CausalGraph") -> str:
     Every edge has ``cause``, ``effect``, ``lag`` and ``score``. An unknown score is ``null``;
     infinite ones are the texts ``"inf"`` and ``"-inf"``. The numbers ``p_value``, ``q_value``,
     ``strength`` and ``frequency`` stand where they are known, ``"oriented": false`` where the
-    direction of an instantaneous edge is only a guess, the sentence ``may_be_confounded`` where
+    direction of a contemporaneous edge is only a guess, the sentence ``may_be_confounded`` where
     there is one.
 
     Examples
@@ -287,9 +287,9 @@ def to_graphml(graph: "CausalGraph") -> str:
 def to_dot(graph: "CausalGraph") -> str:
     r"""Return the graph in the DOT language of Graphviz, without needing Graphviz.
 
-    The lag is the label of an edge; instantaneous edges are dashed, without a head if they are not
-    oriented. An edge that may be confounded has a ``*`` after its lag and says why as a tooltip.
-    Control characters in names, other than the newline, are shown as ``\xNN``.
+    The lag is the label of an edge; contemporaneous edges are dashed, without a head if they are
+    not oriented. An edge that may be confounded has a ``*`` after its lag and says why as a
+    tooltip. Control characters in names, other than the newline, are shown as ``\xNN``.
 
     Examples
     --------
@@ -346,6 +346,11 @@ def _marked(edge: "Edge") -> str:
     return f"{edge.arrow} {mark(edge)}".rstrip()
 
 
+def _kind(edge: "Edge") -> str:
+    """Say the kind of an edge in the word of the field; files and arguments keep the older one."""
+    return "contemporaneous" if edge.kind == "instantaneous" else edge.kind
+
+
 def footnotes(graph: "CausalGraph", limit: int | None = None) -> list[str]:
     """Say why edges, of the ``limit`` strongest ones, may be confounded: a line for each.
 
@@ -395,7 +400,9 @@ def to_table(graph: "CausalGraph", limit: int | None = None) -> "Table":
         table.add_column(name.removesuffix("_value"), justify="right")
     for edge in shown:
         # Text, not str: names may look like rich's own markup.
-        table.add_row(Text(_marked(edge)), str(edge.lag), edge.kind, *_number_cells(edge, numbers))
+        table.add_row(
+            Text(_marked(edge)), str(edge.lag), _kind(edge), *_number_cells(edge, numbers)
+        )
     return table
 
 
@@ -421,7 +428,7 @@ def to_html(graph: "CausalGraph", limit: int = 50) -> str:
         heads = "".join(f"<th>{title}</th>" for title in titles)
         lines.append(f"<table><thead><tr>{heads}</tr></thead><tbody>")
         for edge in shown:
-            cells = (_marked(edge), str(edge.lag), edge.kind, *_number_cells(edge, numbers))
+            cells = (_marked(edge), str(edge.lag), _kind(edge), *_number_cells(edge, numbers))
             lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
         lines.append("</tbody></table>")
     notes = footnotes(graph, limit)

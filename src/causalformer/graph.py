@@ -60,7 +60,7 @@ class Edge:
     frequency : float, optional
         Share of repetitions that found the edge; NaN or in [0, 1].
     oriented : bool, default True
-        False if the direction of an instantaneous edge is only a guess: one link, no arrow.
+        False if the direction of a contemporaneous edge is only a guess: one link, no arrow.
     may_be_confounded : str, optional
         What speaks for a hidden common driver of cause and effect instead of this edge, as a short
         sentence; empty if nothing does. Control characters become visible escapes.
@@ -135,7 +135,7 @@ class Edge:
 
     @property
     def kind(self) -> Kind:
-        """``"self"``, ``"instantaneous"`` (lag 0) or ``"lagged"``."""
+        """``"self"``, ``"instantaneous"`` (contemporaneous: lag 0) or ``"lagged"``."""
         if self.cause == self.effect:
             return "self"
         return "instantaneous" if self.lag == 0 else "lagged"
@@ -175,7 +175,7 @@ class CausalGraph:
 
     Edges are sorted at construction, highest score first (unknown scores last; then by the order
     of the series and by lag), so equal graphs are written as equal files. A pair of series may be
-    linked at several lags. A link within a slot whose direction is unknown is one edge, in its
+    linked at several lags. A contemporaneous link whose direction is unknown is one edge, in its
     likelier direction, never two.
 
     Parameters

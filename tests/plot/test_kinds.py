@@ -186,13 +186,13 @@ def test_unrolled_edges_within_a_slot_are_dashed_and_guesses_have_no_head():
     assert len(arrows(axes)) == 2  # one edge, twice
     assert len(axes.lines) == 4
     assert all(line.is_dashed() for line in axes.lines)
-    assert legend(axes) == ["lagged", "instantaneous", "no head: direction unknown"]
+    assert legend(axes) == ["lagged", "contemporaneous", "no head: direction unknown"]
 
 
 def test_unrolled_edges_that_may_be_confounded_are_explained():
     axes = draw_unrolled(doubtful())
     png(axes)
-    told = ["lagged", "instantaneous", "perhaps a hidden driver", "no head: direction unknown"]
+    told = ["lagged", "contemporaneous", "perhaps a hidden driver", "no head: direction unknown"]
     assert legend(axes) == told
 
 

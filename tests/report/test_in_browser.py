@@ -169,7 +169,7 @@ def test_filters_hide_edges_in_drawing_and_table(opened):
     expect_edges(page, 5)
     page.locator("#filter-self").uncheck()
     expect_edges(page, 4)
-    page.locator("#filter-within").uncheck()
+    page.locator("#filter-contemporaneous").uncheck()
     expect_edges(page, 3)
     becomes(page, "cy.nodes(':visible').length === 4")
     page.locator("#filter-alone").uncheck()
@@ -208,7 +208,7 @@ def test_a_link_without_direction_is_neither_cause_nor_effect(opened):
     page.locator("#pick").select_option("2")
     expect(details(page)).to_contain_text("Its causes (1)")
     expect(details(page)).to_contain_text("Its effects (0)")
-    expect(details(page)).to_contain_text("Linked within the slot, direction unknown (1)")
+    expect(details(page)).to_contain_text("Contemporaneous links, direction unknown (1)")
     expect(details(page).locator("li").last).to_contain_text("river")
     expect(details(page).locator("li").last).to_contain_text("lag 0*")
     becomes(page, "cy.getElementById('e2').style('target-arrow-shape') === 'none'")
@@ -262,7 +262,7 @@ def test_the_table_sorts_and_opens_evidence_by_keyboard(opened):
     press(page, "#edge-table tbody tr:last-child button", "Enter")
     expect(details(page)).to_contain_text("soil → river")
     expect(details(page)).to_contain_text("after 3 slots")
-    for number in ("held-out gain", "p-value", "q-value", "strength", "p of the sparse test"):
+    for number in ("relative gain", "p-value", "q-value", "strength", "p of the terms test"):
         expect(details(page)).to_contain_text(number)
     expect(details(page).locator("figure")).to_have_count(3)
 

@@ -48,7 +48,9 @@ def test_every_edge_has_its_evidence(small):
             expected = model.scores_["partial_correlation"][cause, effect]
             assert known["partial_correlation"] == pytest.approx(expected, rel=1e-3)
             continue
-        assert known["gain"] == pytest.approx(model.scores_["effect"][cause, effect], rel=1e-3)
+        assert known["relative_gain"] == pytest.approx(
+            model.scores_["relative_gain"][cause, effect], rel=1e-3
+        )
         profile = model.scores_["lag_profile"][cause, effect]
         np.testing.assert_allclose(known["profile"]["values"], profile, rtol=1e-3)
         assert known["profile"]["first"] == 1
@@ -147,7 +149,7 @@ def test_a_preset_of_the_paper_has_scores_but_no_test():
     )
     assert "false" not in " ".join(facts["summary"])
     assert facts["edges"][0]["profile"]["first"] == 0
-    assert "gain" not in facts["edges"][0]
+    assert "relative_gain" not in facts["edges"][0]
 
 
 def test_pages_of_many_series_stay_small():

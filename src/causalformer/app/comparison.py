@@ -9,7 +9,7 @@ Pair = tuple[str, str, str]
 
 
 def compare_graphs(a: CausalGraph, b: CausalGraph) -> list[dict[str, Any]]:
-    """Pair the edges of two graphs by cause and effect; edges within a slot are pairs of their own.
+    """Pair the edges of two graphs by cause and effect; contemporaneous ones on their own.
 
     A link without direction in one of the graphs is paired with that of the same two series in the
     other, whichever way it was written.

@@ -1,4 +1,4 @@
-"""DYNOTEARS: a sparse structural VAR whose instantaneous part has no cycle."""
+"""DYNOTEARS: a sparse structural VAR whose contemporaneous part has no cycle."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _FACTOR = 10.0  # of the penalty, while a step takes off less than three quarter
 
 
 class DYNOTEARS(Baseline):
-    r"""Lagged and instantaneous edges by one penalised regression (Pamfil et al. 2020).
+    r"""Lagged and contemporaneous edges by one penalised regression (Pamfil et al. 2020).
 
     .. math::
 

@@ -157,7 +157,7 @@ class PCMCI(_ConditionalIndependence):
 
 
 class PCMCIPlus(_ConditionalIndependence):
-    """Lagged and instantaneous edges by tests of conditional independence (Runge 2020).
+    """Lagged and contemporaneous edges by tests of conditional independence (Runge 2020).
 
     As `PCMCI`, but series may act within one slot. The direction of such an edge follows from the
     tests only in part; where it does not, one edge is given, in a direction that a coin decides,

@@ -1,4 +1,4 @@
-"""VARLiNGAM: instantaneous and lagged edges from noise that is not normal."""
+"""VARLiNGAM: contemporaneous and lagged edges from noise that is not normal."""
 
 import warnings
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class VARLiNGAM(Baseline):
 
     A pair is an edge if its largest \|coefficient\| exceeds ``threshold``; its lag is the one of
     that coefficient, and may be 0 between two series. If the noise is normal, lagged edges are
-    still found, but the direction of instantaneous ones is a guess. There are no random numbers.
+    still found, but the direction of contemporaneous ones is a guess. There are no random numbers.
 
     With the same order of the VAR the graph is that of the authors' package ``lingam``, whose
     default is to choose the order by BIC. DEVIATION: the order is ``max_lag``, or as large as the

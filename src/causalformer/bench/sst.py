@@ -289,7 +289,7 @@ def _fit_neighbourhoods(
     All cells at once would be more causes than slots: nothing could be tested. So each cell is an
     effect once, among its neighbours within the way of one slot. An edge must hold in its
     neighbourhood and, by the false discovery rate, among the tests of all neighbourhoods together.
-    Edges within a slot have no sure direction and are not looked for. The second graph has all
+    Contemporaneous edges have no sure direction and are not looked for. The second graph has all
     pairs that are significant by themselves, as some are by chance.
     """
     from causalformer.detect.evidence import edge_q
@@ -533,7 +533,7 @@ _LINES: Final[tuple[tuple[str, Callable[[Finding], str]], ...]] = (
     ("median length of a pair that could be one, km", lambda f: _number(f.median_km_of_pairs)),
     ("edges per cell west of 40° W", lambda f: _number(f.west_per_cell)),
     ("edges per cell east of 40° W", lambda f: _number(f.east_per_cell)),
-    ("edges within a slot", lambda f: str(f.within_slot)),
+    ("contemporaneous edges", lambda f: str(f.within_slot)),
     ("cells with a self-loop", lambda f: str(f.self_loops)),
     ("epochs", lambda f: str(f.epochs)),
     ("seconds on one core", lambda f: f"{f.seconds:.0f}"),
@@ -584,8 +584,8 @@ def _verdicts(finding: Finding) -> Iterator[str]:
         )
     if f.within_slot:
         yield (
-            f"- {f.within_slot} of these edges lie within a slot, where time does not tell cause "
-            "from effect: their direction is the model's, not the sea's."
+            f"- {f.within_slot} of these edges are contemporaneous: time does not tell cause "
+            "from effect, and their direction is the model's, not the sea's."
         )
     more = f.west_per_cell > f.east_per_cell
     yield (
@@ -602,8 +602,8 @@ def _limits(finding: Finding) -> str:
         f"{finding.n_series - 1} possible causes for each. No method can tell so many apart from "
         "so few slots; single edges deserve no trust, only counts of many.",
         f"- A current of {SPEED} m/s goes {reach:.0f} km in a slot. Much of what travels has left "
-        "a cell, or mixed with its neighbours, before the slot is over: it shows as a link within "
-        "the slot, whose direction time does not tell.",
+        "a cell, or mixed with its neighbours, before the slot is over: it shows as a "
+        "contemporaneous link, whose direction time does not tell.",
         "- Anomalies are made by the air above as well as carried by the water. Weather that spans "
         "several cells drives them together and is not among the series: a hidden common cause.",
         "- Under sea ice the water stays at its freezing point: cells by Greenland, Labrador and "

@@ -13,7 +13,7 @@ from causalformer.errors import DataWarning, SettingsError
 
 
 class Within(StrEnum):
-    """Whether edges within a time slot are wanted."""
+    """Whether contemporaneous edges are wanted."""
 
     AUTO = "auto"
     YES = "yes"
@@ -50,7 +50,7 @@ def discover(
     ] = "5",
     alpha: Annotated[float, typer.Option(help="Share of false edges to tolerate.")] = 0.05,
     instantaneous: Annotated[
-        Within, typer.Option(help="Look for edges within a time slot.")
+        Within, typer.Option(help="Look for contemporaneous edges, within a slot.")
     ] = Within.AUTO,
     stability: Annotated[
         int, typer.Option(min=0, help="Refits on resampled data; gives each edge a frequency.")

@@ -51,7 +51,7 @@ def plot(
     ] = None,
     places: Annotated[
         Path | None,
-        typer.Option(help="For maps: lines of name,latitude,longitude; else told by the names."),
+        typer.Option(help="For maps: lines of name,latitude,longitude; else read from the names."),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:

@@ -302,8 +302,8 @@ def not_stationary(
         yield Finding(
             "stationarity",
             named,
-            f"column {listed(map(repr, named))} has a trend or wanders (ADF and KPSS tests); "
-            "prepare it with `detrend` or `difference` before you trust its edges",
+            f"column {listed(map(repr, named))} has a trend or drifts like a random walk (ADF "
+            "and KPSS tests); prepare it with `detrend` or `difference` before you trust its edges",
         )
     if len(names) > _TESTED_COLUMNS:
         yield Finding(

@@ -60,7 +60,7 @@ def make_random_system(
     coupling : (float, float)
         Range of ``|b|``, in standard deviations of the effect's noise.
     n_instantaneous : int
-        Straight links within a slot, lag 0, between pairs that have no other edge; they make no
+        Straight contemporaneous links, lag 0, between pairs that have no other edge; they make no
         loop. They come on top of `n_edges`.
     n_hidden : int
         Hidden common drivers: unseen series with a memory of 0.8 that enter the noise of all.
@@ -128,7 +128,7 @@ def make_random_system(
 def _within_slot(
     rng: np.random.Generator, n_series: int, taken: set[tuple[int, int]], n_edges: int
 ) -> list[tuple[int, int]]:
-    """Draw links within a slot, causes before effects in a random order of the series."""
+    """Draw contemporaneous links, causes before effects in a random order of the series."""
     order = rng.permutation(n_series).tolist() if n_edges else []  # nothing drawn for nothing
     free = [
         (cause, effect)

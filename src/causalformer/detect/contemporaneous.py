@@ -146,7 +146,7 @@ class Present:
 
 @dataclass(frozen=True, eq=False)
 class ContemporaneousEvidence:
-    """Links within a slot; matrices are ``[cause, effect]``.
+    """Contemporaneous links; matrices are ``[cause, effect]``.
 
     Attributes
     ----------
@@ -237,8 +237,8 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
         for x, y in edges:
             present_says = without_past.worse_reversed(x, y)
             past_says = order.worse_reversed(x, y) - present_says
-            doubt = min(abs(past_says), equations.price(y))
-            likelier = present_says + np.sign(past_says) * (abs(past_says) - doubt)
+            uncounted = min(abs(past_says), equations.price(y))
+            likelier = present_says + np.sign(past_says) * (abs(past_says) - uncounted)
             probability[x, y] = 1.0 / (1.0 + np.exp(-np.clip(likelier, -1e3, 1e3) / 2))
             probability[y, x] = 1.0 - probability[x, y]
             hidden[x, y] = hidden[y, x] = _hidden_driver(equations, order, (x, y))

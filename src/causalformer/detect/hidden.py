@@ -179,8 +179,8 @@ def beside_a_driver(
     allowed : array of bool ``[cause, effect, lag - 1]``
         Which lagged edges may be.
     chosen, within : array of bool ``[cause, effect]``
-        The lagged edges, and the links within a slot. What reaches an effect through the present of
-        its causes is no hidden driver's work, so their present is a condition.
+        The lagged edges, and the contemporaneous links. What reaches an effect through the present
+        of its causes is no hidden driver's work, so their present is a condition.
 
     Returns
     -------

@@ -25,8 +25,8 @@ class KnownEdge:
     cause, effect : str
         Names of the series. In a forbidden edge one or both may be ``"*"``: every other series.
     lag : int, optional
-        Delay in time slots, 0 for within a slot. Without it a required edge has some lag, and a
-        forbidden one none at all.
+        Delay in time slots, 0 for a contemporaneous edge. Without it a required edge has some lag,
+        and a forbidden one none at all.
 
     Examples
     --------

@@ -161,7 +161,7 @@ class PriorKnowledge:
         ------
         SettingsError
             If a series is unknown or in two tiers, a required lag is too long, two statements
-            contradict each other, or required edges form a cycle within a slot.
+            contradict each other, or required edges form a cycle of contemporaneous edges.
 
         Examples
         --------
@@ -304,7 +304,7 @@ class KnownGraph:
     def violations(self, graph: CausalGraph) -> list[str]:
         """List in words what is in the graph but not allowed, and what is required but missing.
 
-        An edge within a slot that is not oriented is allowed if either direction is; it is not
+        A contemporaneous edge that is not oriented is allowed if either direction is; it is not
         the one that is required, for that has a direction.
 
         Parameters
@@ -374,7 +374,7 @@ def _refuse_contradiction(edge: KnownEdge, pair: tuple[int, int], bans: list[_Ba
 
 
 def _check_no_cycle(known: KnownGraph, names: Sequence[str]) -> None:
-    """Raise if edges that can only be within a slot form a cycle."""
+    """Raise if edges that can only be contemporaneous form a cycle."""
     only_now = known.required & ~known.allowed[..., 1:].any(axis=-1)
     causes_of: dict[str, list[str]] = {}
     for cause, effect in np.argwhere(known.required_lags[..., 0] | only_now):

@@ -9,7 +9,7 @@ from causalformer.graph import CausalGraph
 from causalformer.plot.matrix import draw_matrix
 from causalformer.plot.network import check_truth
 from causalformer.plot.scores import edge_matrix, true_pairs
-from causalformer.plot.style import DOUBTFUL
+from causalformer.plot.style import CONFOUNDED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def draw_lags(
             texts[cell[0]][cell[1]] += ("" if edge.oriented else "?") + mark(edge)
     notes = ["lag of the strongest edge"]
     notes += [] if all(edge.oriented for edge in graph) else ["?: direction unknown"]
-    notes += [f"{MARK}: {DOUBTFUL}"] if any(map(mark, graph)) else []
+    notes += [f"{MARK}: {CONFOUNDED}"] if any(map(mark, graph)) else []
     notes += ["frame: true pair"] if truth is not None else []
     return draw_matrix(
         graph.names,

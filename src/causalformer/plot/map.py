@@ -13,8 +13,8 @@ from causalformer.graph import CausalGraph, Edge
 from causalformer.names import listed
 from causalformer.plot.style import (
     BLUE,
+    CONFOUNDED,
     DASH_DOT,
-    DOUBTFUL,
     INK,
     SOLID,
     VERMILLION,
@@ -287,9 +287,9 @@ def _draw_legend(
         Line2D([], [], color=colour, linewidth=width, label=f"{name}: {count[name]}")
         for name, (colour, width) in entries.items()
     ]
-    doubtful = sum(bool(edge.may_be_confounded) for edge in pairs)
-    if doubtful:
-        label = f"{DOUBTFUL}: {doubtful}"
+    n_confounded = sum(bool(edge.may_be_confounded) for edge in pairs)
+    if n_confounded:
+        label = f"{CONFOUNDED}: {n_confounded}"
         lines.append(Line2D([], [], color=INK, linestyle=DASH_DOT, label=label))
     legend = axes.legend(handles=lines, loc="lower right", fontsize=10, framealpha=0.92)
     legend.set_zorder(6)

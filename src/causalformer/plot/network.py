@@ -15,9 +15,9 @@ from causalformer.plot.canvas import CIRCLE, SIDEWAYS, Canvas, extent, make_canv
 from causalformer.plot.style import (
     BLACK,
     BLUE,
+    CONFOUNDED,
     DASH_DOT,
     DASHED,
-    DOUBTFUL,
     GREY,
     INK,
     NO_HEAD,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CROWD = 150  # arrows
+_MANY = 150  # arrows
 
 
 def draw_graph(
@@ -47,8 +47,8 @@ def draw_graph(
 
     Up to 15 series stand on a circle, the first on top, clockwise; more of them where linked ones
     are close together, with lags where there is room. Wider arrows are stronger (`Edge.strength`
-    if all edges have one, else their score), dashed ones are instantaneous, dash-dotted ones may be
-    confounded; those without a head have no certain direction.
+    if all edges have one, else their score), dashed ones are contemporaneous, dash-dotted ones may
+    be confounded; those without a head have no certain direction.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def draw_graph(
     axes.set_xlim(*canvas.limits[:, 0])
     axes.set_ylim(*canvas.limits[:, 1])
     axes.set_axis_off()
-    crowded = len(arrows) > _CROWD
+    crowded = len(arrows) > _MANY
     for rank, arrow in reversed(list(enumerate(arrows))):  # the strongest on top
         alpha = 0.9 - 0.6 * rank / len(arrows) if crowded else 1.0
         draw_arrow(axes, arrow, canvas.weight, alpha=alpha)
@@ -154,9 +154,9 @@ def _arrows(graph: CausalGraph, truth: CausalGraph | None, canvas: Canvas) -> li
     arrows = []
     for pair in dict.fromkeys((*found, *true)):
         edges = found.get(pair) or true[pair]
-        instantaneous = all(edge.kind == "instantaneous" for edge in edges)
+        contemporaneous = all(edge.kind == "instantaneous" for edge in edges)
         if truth is None:
-            colour = VERMILLION if instantaneous else BLUE
+            colour = VERMILLION if contemporaneous else BLUE
         else:
             colour = GREY if pair not in found else BLACK if pair in true else VERMILLION
         label = ", ".join(str(lag) for lag in sorted(edge.lag for edge in edges))
@@ -180,8 +180,8 @@ def dashes_of(edges: Sequence[Edge], *, missed: bool = False) -> Dashes:
     """
     if any(edge.may_be_confounded for edge in edges):
         return DASH_DOT
-    within = all(edge.kind == "instantaneous" for edge in edges)
-    return DASHED if missed or within else SOLID
+    contemporaneous = all(edge.kind == "instantaneous" for edge in edges)
+    return DASHED if missed or contemporaneous else SOLID
 
 
 def key_to(arrows: Sequence[Arrow], *, compared: bool) -> dict[str, tuple[str, Dashes]]:
@@ -191,15 +191,15 @@ def key_to(arrows: Sequence[Arrow], *, compared: bool) -> dict[str, tuple[str, D
     --------
     >>> arrow = Arrow(("a", "b"), "0", VERMILLION, DASHED, False, 1.0, np.zeros((3, 2)))
     >>> list(key_to([arrow], compared=False))
-    ['lagged', 'instantaneous', 'no head: direction unknown']
+    ['lagged', 'contemporaneous', 'no head: direction unknown']
     """
     entries: dict[str, tuple[str, Dashes]] = {}
     if compared:
         entries = {"true": (BLACK, SOLID), "false": (VERMILLION, SOLID), "missed": (GREY, DASHED)}
     elif any(arrow.colour == VERMILLION for arrow in arrows):
-        entries = {"lagged": (BLUE, SOLID), "instantaneous": (VERMILLION, DASHED)}
+        entries = {"lagged": (BLUE, SOLID), "contemporaneous": (VERMILLION, DASHED)}
     if any(arrow.dashes == DASH_DOT for arrow in arrows):
-        entries[DOUBTFUL] = (BLACK if compared else BLUE, DASH_DOT)
+        entries[CONFOUNDED] = (BLACK if compared else BLUE, DASH_DOT)
     if not all(arrow.head for arrow in arrows):
         entries[NO_HEAD] = ("none", SOLID)
     return entries
@@ -248,7 +248,7 @@ def _label_places(arrows: list[Arrow], canvas: Canvas) -> list[Points]:
     Greedy, in the order of the arrows: each takes the cheapest of some places around its middle.
     With very many arrows no choice helps, so it is not made.
     """
-    if len(arrows) > _CROWD:
+    if len(arrows) > _MANY:
         return [arrow.at(np.array([0.5]))[0] for arrow in arrows]
     size = 1.3 * canvas.label_size / canvas.unit
     traces = [arrow.trace() for arrow in arrows]
@@ -326,7 +326,7 @@ def _draw_captions_beside(
             place = places[best]
             room.take(boxes[best])
         _draw_caption(axes, text, place, canvas.caption_size)
-    if len(arrows) > 2 * _CROWD:
+    if len(arrows) > 2 * _MANY:
         return []
     labels = []
     for arrow in arrows:

@@ -25,7 +25,7 @@ Dashes = Literal["-"] | tuple[int, tuple[float, ...]]
 SOLID: Final[Dashes] = "-"
 DASHED: Final[Dashes] = (0, (3.5, 2))
 DASH_DOT: Final[Dashes] = (0, (6, 2, 1, 2))  # of edges that may be confounded
-NO_HEAD, DOUBTFUL = "no head: direction unknown", "perhaps a hidden driver"
+NO_HEAD, CONFOUNDED = "no head: direction unknown", "perhaps a hidden driver"
 SMALL, NORMAL = 8.0, 9.0
 
 _DATES = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

@@ -38,7 +38,7 @@ def draw_unrolled(
     """Draw every edge as an arrow from its cause at ``t - lag`` to its effect at ``t``.
 
     The same edges between earlier slots are faint. Wider arrows are stronger, dashed ones
-    instantaneous, dash-dotted ones may be confounded; those without a head have no certain
+    contemporaneous, dash-dotted ones may be confounded; those without a head have no certain
     direction.
 
     Parameters

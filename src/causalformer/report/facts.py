@@ -179,8 +179,8 @@ def _evidence(model: "CausalFormer", link: _Link) -> dict[str, Any]:
         return {"partial_correlation": number(model.scores_["partial_correlation"][pair])}
     profile = model.scores_["lag_profile"][pair]
     return {
-        "gain": number(model.scores_["effect"][pair]),
-        "sparse_p_value": number(model.scores_["sparse_p_value"][pair]),
+        "relative_gain": number(model.scores_["relative_gain"][pair]),
+        "terms_p_value": number(model.scores_["terms_p_value"][pair]),
         "profile": {"first": 1, "values": [number(value) for value in profile.tolist()]},
     }
 

@@ -16,8 +16,8 @@ TESTED_CAVEATS = (
     "earlier to the later one.",
     "Trends, breaks and seasons that series share make everything predict everything; remove them "
     "first.",
-    "If the system moves faster than it was sampled, lagged edges fade, and links within a slot "
-    "remain, whose direction is hard to tell.",
+    "If the system moves faster than it was sampled, lagged edges fade, and contemporaneous "
+    "links remain, whose direction is hard to tell.",
     "Two series that carry the same information hide one another: removing one costs nothing.",
     "No edge is no proof of absence: short or noisy series lose weak edges.",
 )
@@ -107,9 +107,9 @@ def summary(graph: CausalGraph, alpha: float | None) -> list[str]:
     if between and alone:
         it = "it" if len(alone) == 1 else "them"
         sentences.append(f"Nothing was found that drives {listed(alone)} or is driven by {it}.")
-    doubtful = dict.fromkeys(_arrow(edge) for edge in between if edge.may_be_confounded)
-    if doubtful:
-        sentences.append(f"A hidden common driver may be behind {listed(doubtful, most=_TOLD)}.")
+    confounded = dict.fromkeys(_arrow(edge) for edge in between if edge.may_be_confounded)
+    if confounded:
+        sentences.append(f"A hidden common driver may be behind {listed(confounded, most=_TOLD)}.")
     if alpha is not None and len(graph):
         sentences.append(
             f"At most about {100 * alpha:g}\u00a0% of the edges found this way should be false."

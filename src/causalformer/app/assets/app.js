@@ -415,7 +415,7 @@ function settingsForm(settings) {
   const nodes = [el("div", { class: "grid" },
     label("Lags to look back", lag, "In time slots; generous is fine. “auto” suggests a number."),
     label("Share of false edges to tolerate", alpha, "0.05 is one in twenty."),
-    label("Edges within a time slot", within, "For effects faster than the sampling."),
+    label("Contemporaneous edges", within, "Within a time slot: for effects faster than the sampling."),
     label("Refits for stability", stability, "20 tells how often each edge comes back; takes longer."),
     label("Seasons", season, "In time slots, such as 24 or 24, 168; “auto” finds them. They make no edges."),
     label("Missing values", missing),
@@ -491,7 +491,7 @@ async function showCompare(a, b) {
       const differs = edge.a && edge.b && edge.a.lag !== edge.b.lag;
       return el("tr", { class: edge.a && edge.b ? null : "single" }, el("td", null, words),
         el("td", null, el("bdi", null, edge.cause)), el("td", null, el("bdi", null, edge.effect)),
-        el("td", null, edge.kind), ...numbers(edge.a, differs), ...numbers(edge.b, differs));
+        el("td", null, edge.kind === "instantaneous" ? "contemporaneous" : edge.kind), ...numbers(edge.a, differs), ...numbers(edge.b, differs));
     };
     const title = (letter, run) => el("p", null, el("b", null, `${letter}: `),
       el("a", { href: `#/run/${run.id}` }, el("bdi", null, run.name)), `, ${when(run.created)}; `,

@@ -1,4 +1,4 @@
-"""Links within a slot: colliders, forks, beside a lagged link, and by six laws."""
+"""Contemporaneous links: colliders, forks, beside a lagged link, and by six laws."""
 
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args

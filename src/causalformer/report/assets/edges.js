@@ -10,14 +10,14 @@ const COLUMNS = [
   { field: "lag", title: "lag", show: (e) => String(e.lag) },
   { field: "kind", title: "kind", text: (e) => kindText(e.found ? e.kind : "near miss", e.oriented) },
   { field: "strength", title: "strength", show: (e) => figure(e.strength) },
-  { field: "gain", title: "held-out gain", show: (e) => percent(e.gain) },
+  { field: "relative_gain", title: "relative gain", show: (e) => percent(e.relative_gain) },
   { field: "p_value", title: "p", show: (e) => probability(e.p_value) },
   { field: "q_value", title: "q", show: (e) => probability(e.q_value) },
   { field: "frequency", title: "in refits", show: (e) => percent(e.frequency) },
   { field: "score", title: "score", show: (e) => figure(e.score) },
   { field: "may_be_confounded", title: "may be confounded", text: (e) => e.may_be_confounded },
 ];
-const columns = COLUMNS.filter((column) => (column.field === "may_be_confounded" ? doubtful
+const columns = COLUMNS.filter((column) => (column.field === "may_be_confounded" ? anyConfounded
   : column.text || column.field === "lag" || some(column.field)));
 
 function sortedEdges() {
@@ -123,8 +123,8 @@ function drawFilters() {
     edges.length ? slider("filter-lag", "lag ≤", 0, longest, 1, state.lag, String, (lag) => change({ lag })) : null,
     found.length > 12 ? slider("filter-most", "strongest", 1, found.length, 1, state.most, String, (most) => change({ most })) : null,
     has("self") ? toggle("filter-self", "self-loops", "self") : null,
-    has("instantaneous") ? toggle("filter-within", "within the slot", "instantaneous") : null,
-    doubtful ? toggle("filter-confounded", "may be confounded", "confounded") : null,
+    has("instantaneous") ? toggle("filter-contemporaneous", "contemporaneous links", "instantaneous") : null,
+    anyConfounded ? toggle("filter-confounded", "may be confounded", "confounded") : null,
     facts.near.length ? toggle("filter-near", `near misses (${facts.near.length})`, "near", (on) => {
       const level = on ? Math.max(state.level, nearLevel) : startLevel;
       qSlider.set(level);
@@ -148,9 +148,9 @@ function edgesAsCsv() {
   const kept = shownEdges.filter((edge) => edge.found);
   const evidence = ["p_value", "q_value", "strength", "frequency"].filter(some);
   const fields = ["cause", "effect", "lag", "kind", "score", ...evidence];
-  const known = evidence.length > 0 || doubtful || found.some((edge) => !edge.oriented); // as in edges.csv
+  const known = evidence.length > 0 || anyConfounded || found.some((edge) => !edge.oriented); // as in edges.csv
   if (known && found.some((edge) => edge.kind === "instantaneous")) fields.push("oriented");
-  if (doubtful) fields.push("may_be_confounded");
+  if (anyConfounded) fields.push("may_be_confounded");
   const row = (edge) => fields.map((field) => (field === "kind" || field === "oriented" ? edge[field] : edge.raw[field]));
   return [fields, ...kept.map(row)].map((cells) => cells.map(csvCell).join(",") + "\n").join("");
 }

@@ -4,13 +4,13 @@ function describeEdge(edge) {
   const cause = labels[edge.cause], effect = labels[edge.effect];
   if (edge.kind === "instantaneous") {
     return edge.oriented
-      ? `${cause} and ${effect} change together within a slot, more than their pasts explain; the shape of the noise speaks for this direction.`
-      : `${cause} and ${effect} change together within a slot, more than their pasts explain; the direction is a guess.`;
+      ? `${cause} and ${effect} change together within the slot, more than their pasts explain; the shape of the noise speaks for this direction.`
+      : `${cause} and ${effect} change together within the slot, more than their pasts explain; the direction is a guess.`;
   }
   const whose = edge.kind === "self" ? "its own past" : `the past of ${cause}`;
-  if (!known(edge.gain)) return `${cause} has a high causal score for ${effect} among all series.`;
-  if (edge.gain > 0) return `Without ${whose}, held-out errors of ${effect} grow by ${percent(edge.gain)}.`;
-  return `The network's held-out errors of ${effect} do not grow without ${whose}; the sparse test speaks for this edge.`;
+  if (!known(edge.relative_gain)) return `${cause} has a high causal score for ${effect} among all series.`;
+  if (edge.relative_gain > 0) return `Without ${whose}, held-out errors of ${effect} grow by ${percent(edge.relative_gain)}.`;
+  return `The network's held-out errors of ${effect} do not grow without ${whose}; the terms test speaks for this edge.`;
 }
 
 function whyNot(edge) {
@@ -23,11 +23,11 @@ function whyNot(edge) {
 
 function numbersOf(edge) {
   const rows = [
-    ["held-out gain", known(edge.gain) ? percent(edge.gain) : null],
+    ["relative gain", known(edge.relative_gain) ? percent(edge.relative_gain) : null],
     ["strength", known(edge.strength) ? figure(edge.strength) : null],
     ["p-value", known(edge.p_value) ? probability(edge.p_value) : null],
     ["q-value", known(edge.q_value) ? probability(edge.q_value) : null],
-    ["p of the sparse test", known(edge.sparse_p_value) ? probability(edge.sparse_p_value) : null],
+    ["p of the terms test", known(edge.terms_p_value) ? probability(edge.terms_p_value) : null],
     ["partial correlation", known(edge.partial_correlation) ? figure(edge.partial_correlation) : null],
     ["found in refits", known(edge.frequency) ? percent(edge.frequency) : null],
     ["found in recordings", ownGraphs ? agreeing(edge.cause, edge.effect) : null],
@@ -78,7 +78,7 @@ function nodeCard(i) {
     known(own.r2) ? el("p", { class: "lag" }, `${percent(Math.max(0, own.r2))} of its variance can be predicted from the past, on held-out data.`) : null,
     ...linkList("Its causes", causes, (edge) => edge.cause),
     ...linkList("Its effects", effects, (edge) => edge.effect),
-    ...(links.length ? linkList("Linked within the slot, direction unknown", links, (edge) => edge.cause + edge.effect - i) : []),
+    ...(links.length ? linkList("Contemporaneous links, direction unknown", links, (edge) => edge.cause + edge.effect - i) : []),
     ...(selves.length ? linkList("Its own past", selves, () => i) : []),
     el("p", {}, el("button", { type: "button", onclick: () => lookAtTime(i) }, "See it over time")),
   ];

@@ -1,6 +1,6 @@
 /* The drawing: nodes and arrows, zoom, hover, and its export as a picture. */
 
-const large = names.length > CROWD;
+const large = names.length > MANY;
 const degrees = names.map((_, i) => found.filter((edge) => edge.cause === i || edge.effect === i).length);
 const DASH_DOT = [11, 4, 2, 4]; // of edges that may be confounded
 let cy = null;
@@ -192,7 +192,7 @@ function tooltipText(target) {
   }
   const edge = edgeWith(target.id());
   return [titleOf(edge), delay(edge.lag), known(edge.strength) ? `strength ${figure(edge.strength)}` : null,
-    known(edge.gain) ? `held-out gain ${percent(edge.gain)}` : null,
+    known(edge.relative_gain) ? `relative gain ${percent(edge.relative_gain)}` : null,
     known(edge.q_value) ? `q ${probability(edge.q_value)}` : `score ${figure(edge.score)}`,
     edge.may_be_confounded ? CONFOUNDED : null,
     edge.found ? null : "near miss: not in the graph"];
@@ -252,9 +252,9 @@ function drawLegend() {
   replace(byId("legend"),
     has((e) => e.kind === "lagged") ? entry(line("lagged", null, true), "drives, after the lag in slots") : null,
     has((e) => e.kind === "self") ? entry(line("self", null, true), "its own past (self-loop)") : null,
-    has((e) => e.kind === "instantaneous") ? entry(line("within", "6 4", true), "within the slot") : null,
+    has((e) => e.kind === "instantaneous") ? entry(line("within", "6 4", true), "contemporaneous, within the slot") : null,
     has((e) => !e.oriented) ? entry(line("within", "6 4", false), "direction unknown") : null,
-    doubtful ? entry(line("lagged", DASH_DOT.join(" "), true), `* ${CONFOUNDED}`) : null,
+    anyConfounded ? entry(line("lagged", DASH_DOT.join(" "), true), `* ${CONFOUNDED}`) : null,
     state.near && facts.near.length ? entry(line("near", "2 3", true), "near miss") : null,
     entry(null, `wider = larger ${weightField}`));
 }

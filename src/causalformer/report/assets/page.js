@@ -19,11 +19,11 @@ function drawFoot() {
   const { run } = facts;
   replace(byId("caveats-list"), ...facts.caveats.map((text) => el("li", {}, text)));
   replace(byId("method-text"), ...(facts.tested ? [
-    el("p", {}, "A network learned to predict every series from the past of all, with and without each cause. A cause is an edge if errors on held-out stretches of time grow without it (or if it adds to the few terms that predict the effect at least as well as the network), after correction for all pairs that were tested."),
-    el("p", {}, el("b", {}, "Held-out gain"), ": by which share the error grows without the cause. ",
-      el("b", {}, "p-value"), ": how often a gain this large would appear if the cause added nothing. ",
+    el("p", {}, "A network learned to predict every series from the past of all, with and without each cause. A cause is an edge if errors on held-out stretches of time grow without it (or if, in the terms test, it adds to the few basis terms that predict the effect at least as well as the network), after correction for all pairs that were tested."),
+    el("p", {}, el("b", {}, "Relative gain"), ": by which share the held-out error grows without the cause. ",
+      el("b", {}, "p-value"), ": how often evidence this strong would appear if the cause added nothing. ",
       el("b", {}, "q-value"), ": call every edge with at most this q an edge, and about this share of them is false. ",
-      el("b", {}, "Strength"), ": how much the cause moves the prediction, in standard deviations of the effect."),
+      el("b", {}, "Strength"), ": how much the cause moves the prediction, in standard deviations of the effect. Every other term: the glossary of the documentation (docs/explanation/glossary.md)."),
   ] : [
     el("p", {}, "The causality-aware transformer of the CausalFormer paper was trained to predict all series and decomposed by relevance propagation. The ",
       el("b", {}, "score"), " of a pair is its relevance times its gradient; pairs in the upper class of a clustering are edges."),

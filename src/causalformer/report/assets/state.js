@@ -4,7 +4,7 @@ const facts = JSON.parse(byId("facts").textContent);
 const names = facts.graph.names;
 const labels = facts.labels;
 const seriesOf = new Map(names.map((name, i) => [name, i]));
-const CROWD = 60; // series from which on the drawing starts small
+const MANY = 60; // series from which on the drawing starts small
 const DRAWN = 2000; // edges that the drawing holds, the strongest ones; the table holds all
 
 function kindOf(cause, effect, lag) {
@@ -25,7 +25,7 @@ edges.forEach((edge, i) => {
   edge.may_be_confounded = edge.may_be_confounded || "";
   edge.weight = known(edge[weightField]) ? edge[weightField] : 0;
 });
-const doubtful = found.some((edge) => edge.may_be_confounded);
+const anyConfounded = found.some((edge) => edge.may_be_confounded);
 const heaviest = Math.max(...edges.map((edge) => edge.weight), 1e-12);
 const lightest = Math.min(0, ...edges.map((edge) => edge.weight));
 const longest = Math.max(...edges.map((edge) => edge.lag), 1);
@@ -38,8 +38,8 @@ const startLevel = LEVELS.findIndex((level) => level >= Math.max(alpha, largestQ
 
 const state = {
   level: startLevel, weight: lightest, lag: longest,
-  most: names.length > CROWD ? Math.min(150, found.length) : found.length,
-  self: true, instantaneous: true, confounded: true, near: false, alone: names.length <= CROWD,
+  most: names.length > MANY ? Math.min(150, found.length) : found.length,
+  self: true, instantaneous: true, confounded: true, near: false, alone: names.length <= MANY,
   edge: null, node: null,
 };
 let shownEdges = [];
@@ -65,7 +65,7 @@ const chooseEdge = (edge) => change({ edge, node: null });
 const chooseNode = (node) => change({ node, edge: null });
 const nameOf = (i) => el("bdi", {}, labels[i]);
 const arrowOf = (edge) => (edge.oriented ? " → " : " — ");
-const kindText = (kind, oriented) => kind + (oriented ? "" : ", direction unknown");
+const kindText = (kind, oriented) => (kind === "instantaneous" ? "contemporaneous" : kind) + (oriented ? "" : ", direction unknown");
 const CONFOUNDED = "may come from a hidden common driver";
 const markOf = (sentence) => (sentence ? "*" : "");
 const titleOf = (edge) => labels[edge.cause] + arrowOf(edge) + labels[edge.effect];

@@ -25,7 +25,7 @@ extensions = [
 exclude_patterns = ["gallery", "auto_gallery/*.ipynb", "auto_gallery/*.py", "auto_gallery/sg_*"]
 
 # Markdown
-myst_enable_extensions = ["colon_fence", "html_image"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 
 suppress_warnings = ["myst.header"]  # tables of results begin at a level of their own

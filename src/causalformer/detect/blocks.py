@@ -18,7 +18,7 @@ from torch import Tensor
 
 from causalformer.checkpoint import load_tensors, save_tensors
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import detect_together, known_by_terms, pair_tests
+from causalformer.detect.calibrated import detect_together, judge_pairs, known_by_terms
 from causalformer.detect.few_terms import SparseTests
 from causalformer.detect.lag_choice import network_lags
 from causalformer.detect.networks import new_network, train_network
@@ -290,7 +290,7 @@ def _fit_block(task: _Task) -> _Fitted:
         history = train_network(model, samples, settings, allowed, generator, n_threads)
         if history.stopped == "interrupted":
             raise KeyboardInterrupt  # finished blocks are on disk; half a block is of no use
-        pairs, removal = pair_tests(model, samples, settings, allowed, sparse, n_threads)
+        pairs, removal = judge_pairs(model, samples, settings, allowed, sparse, n_threads)
     epochs = np.array([(epoch.train_loss, epoch.seconds) for epoch in history.epochs])
     weights = {name: w.detach().cpu().numpy() for name, w in model.named_parameters()}
     return _Fitted(pairs, removal, epochs, weights)
@@ -365,7 +365,7 @@ def _write_block(
     sources: Int[Tensor, "effect candidate"],
 ) -> None:
     """Keep the results of a block, and which candidates they are about."""
-    tensors = {k: torch.from_numpy(np.ascontiguousarray(a)) for k, a in result.arrays().items()}
+    tensors = {k: torch.from_numpy(a.copy()) for k, a in result.arrays().items()}
     tensors["sources"] = sources
     save_tensors(checkpoint.block(block), checkpoint.fingerprint, tensors, {})
 

@@ -64,14 +64,14 @@ def detect_together(
     history = train_network(
         model, samples, settings, allowed, generator, n_jobs, on_epoch, checkpoint
     )
-    found, removal = pair_tests(model, samples, settings, allowed, sparse, n_jobs)
+    found, removal = judge_pairs(model, samples, settings, allowed, sparse, n_jobs)
     pairs = known_by_terms(sparse, removal, samples, family, settings)
     pairs = pairs.put(found.candidates, found.at(found.candidates))
     judged = samples if has_float64(samples.past.device) else samples.to("cpu")
     return model, history, Evidence(pairs, family, judged, removal)
 
 
-def pair_tests(
+def judge_pairs(
     model: ChannelNetwork,
     samples: Samples,
     settings: DetectorSettings,

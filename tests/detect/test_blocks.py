@@ -313,7 +313,9 @@ class TestCheckpoint:
         )
         again = detect(samples, TINY, ANYTHING, effects_per_block=5, **settings)
         assert calls == [[10, 11, 12, 13, 14], [15, 16, 17]]
-        np.testing.assert_allclose(again[2].pairs.p_value, found[2].pairs.p_value, rtol=1e-2, atol=1e-4)
+        np.testing.assert_allclose(
+            again[2].pairs.p_value, found[2].pairs.p_value, rtol=1e-2, atol=1e-4
+        )
 
     def test_a_block_of_other_candidates_is_fitted_again(
         self, samples, found, tmp_path, monkeypatch

@@ -106,15 +106,6 @@ def test_pairs_without_a_test_have_a_rank_but_no_evidence(monkeypatch):
     assert not known_by_terms(sparse, removal, samples, family, alone).tested.any()
 
 
-def test_who_is_not_tested_counts_as_if_without_evidence():
-    evidence = make_evidence(p_value={(0, 1): 1e-3, (1, 0): 1e-3})
-    tested = evidence.pairs.tested.copy()
-    tested[1, 0] = False
-    evidence = replace(evidence, pairs=replace(evidence.pairs, tested=tested))
-    assert evidence.q_value[0, 1] == pytest.approx(6e-3)
-    assert evidence.q_value[1, 0] == evidence.local_fdr[1, 0] == 1
-
-
 def test_long_lags_are_in_reach_of_short_series():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((60, 6))

@@ -12,7 +12,7 @@ from causalformer.detect.few_terms import sparse_tests
 from causalformer.detect.networks import lag_weights, new_network, train_network
 from causalformer.detect.pair_tests import Evidence
 from causalformer.explain.channel_relevance import channel_relevance
-from evidence_examples import make_evidence, samples_of
+from evidence_examples import samples_of
 from small_models import make_channels
 
 TINY = DetectorSettings(max_epochs=3, n_channels=4)
@@ -216,22 +216,6 @@ class TestForbiddenPairs:
         evidence, tested = self.evidence(), np.ones((3, 3), dtype=bool)
         tested[0, 2] = tested[1, 1] = False
         np.testing.assert_array_equal(evidence.q_value, edge_q(evidence.pairs.p_value, tested))
-
-
-def test_the_largest_size_that_the_data_allow_holds_the_true_one_in_75_of_100_samples():
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((4000, 500))
-    y = np.sqrt(0.01) * x + np.sqrt(0.99) * rng.standard_normal(x.shape)
-    size = ((x * y).mean(axis=1) ** 2 / (x**2).mean(axis=1) / (y**2).mean(axis=1))[:, None]
-    evidence = make_evidence(1, n_slots=500)
-
-    def largest(size):
-        return replace(evidence, pairs=replace(evidence.pairs, size=size)).largest_size
-
-    allowed = [largest(one[None])[0, 0] for one in size]
-    assert np.mean(np.array(allowed) > 0.01) == pytest.approx(0.75, abs=0.02)
-    beyond = largest(np.array([[-0.1]]))
-    assert beyond == pytest.approx(0.674**2 / 500, rel=1e-3)
 
 
 def test_few_values_of_an_effect_are_no_evidence():

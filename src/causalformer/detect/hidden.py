@@ -200,7 +200,7 @@ def beside_a_driver(
         gain -= _beside(some, drivers, usable).criterion
     if gain < CLEARLY:
         return None
-    told = {}
+    pairs = evidence.pairs.copy()
     for effect in effects:
         causes = causes_of(evidence.pairs.tested | chosen, effect)
         some, usable = beside_the_present(samples, allowed, causes, within)
@@ -209,15 +209,11 @@ def beside_a_driver(
         for place, cause in enumerate(causes):
             if cause != effect:
                 test = search.test(place)
-                told[cause, effect] = test.p_value, test.explained, t[place]
-    if not told:
-        return evidence
-    p_value, size, t = (np.array(each) for each in zip(*told.values(), strict=True))
-    at = tuple(np.transpose(list(told)))
-    anew = replace(
-        evidence.pairs.at(at), p_value=p_value, terms_p=p_value, size=size, t=t, lag_profile=t**2
-    )
-    return replace(evidence, pairs=evidence.pairs.put(at, anew))
+                pairs.p_value[cause, effect] = pairs.terms_p[cause, effect] = test.p_value
+                pairs.size[cause, effect] = test.explained
+                pairs.t[cause, effect] = t[place]
+                pairs.lag_profile[cause, effect] = t[place] ** 2
+    return replace(evidence, pairs=pairs)
 
 
 def _past_of_factors(present: Present) -> Float[np.ndarray, "sample factor lag"] | None:

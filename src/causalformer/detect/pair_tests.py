@@ -67,10 +67,14 @@ class PairTests:
 
     def put(self, pairs: Any, others: Self) -> Self:
         """Put `others` in the place of some pairs."""
-        arrays = {name: array.copy() for name, array in vars(self).items()}
-        for name, array in arrays.items():
+        whole = self.copy()
+        for name, array in vars(whole).items():
             array[pairs] = getattr(others, name)
-        return type(self)(**arrays)
+        return whole
+
+    def copy(self) -> Self:
+        """Copy all arrays, so that they may be written to."""
+        return type(self)(**{name: array.copy() for name, array in vars(self).items()})
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

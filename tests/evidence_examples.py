@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from causalformer.detect.calibrated import Evidence
 from causalformer.detect.contemporaneous import ContemporaneousEvidence, Present
-from causalformer.detect.evidence import edge_doubt, edge_q
+from causalformer.detect.pair_tests import Evidence, PairTests
 from causalformer.detect.removal import RemovalErrors
 from causalformer.detect.samples import make_samples
 
@@ -34,7 +33,6 @@ def make_evidence(
     t=None,
     residual_correlation=None,
     n_slots=10**9,
-    lag_error=None,
 ):
     """No evidence for anything but what is named; edges are at lag 1 unless `profile` says else."""
     scores = np.zeros((max_lag + 1, n_series))
@@ -46,19 +44,21 @@ def make_evidence(
         by_lag[place] = values
     for place, values in (t or {}).items():
         sparse_t[place] = values
-    alone = np.full_like(by_lag, np.inf)
-    for place, values in (lag_error or {}).items():
-        alone[place] = values
     sizes = filled(n_series, 0.5, size)
     return Evidence(
-        p_value=p,
-        q_value=edge_q(p, np.ones_like(p, dtype=bool)),
-        doubt=edge_doubt(p, np.ones_like(p, dtype=bool)),
-        effect=sizes,
-        size=sizes,
-        strength=np.full((n_series, n_series), 0.4),
-        lag_profile=by_lag,
-        lag_error=alone,
+        pairs=PairTests(
+            p_value=p,
+            relative_gain=sizes,
+            size=sizes,
+            strength=np.full((n_series, n_series), 0.4),
+            terms_p=p,
+            t=sparse_t,
+            lag_profile=by_lag,
+            tested=np.ones_like(p, dtype=bool),
+            candidates=np.ones_like(p, dtype=bool),
+            flows=np.zeros_like(p, dtype=bool),
+        ),
+        family=np.ones_like(p, dtype=bool),
         samples=samples_of(scores, max_lag),
         removal=RemovalErrors(
             error=np.ones(n_series),
@@ -69,11 +69,6 @@ def make_evidence(
             n_together=np.full((n_series, n_series), float(n_slots)),
             residual=np.zeros((len(scores) - max_lag, n_series), dtype=np.float32),
         ),
-        sparse_p=p,
-        sparse_t=sparse_t,
-        tested=np.ones_like(p, dtype=bool),
-        candidates=np.ones_like(p, dtype=bool),
-        flows=np.zeros_like(p, dtype=bool),
     )
 
 

@@ -9,7 +9,7 @@ from causalformer.data import SeriesTable
 from causalformer.data.scaling import fit_table_scaling
 from causalformer.datasets import make_structure
 from causalformer.default import DefaultFit
-from causalformer.detect.calibrated import new_network
+from causalformer.detect.networks import new_network
 from causalformer.diagnostics import Diagnostics
 from causalformer.graph import CausalGraph, Edge
 from causalformer.training import History

@@ -255,7 +255,7 @@ class TestSampling:
 
 def choose(evidence, within=None, instantaneous="auto", known=None):
     known = known or KnownGraph.anything(3, 3)
-    n_slots, n_series = len(evidence.samples) + 3, len(evidence.p_value)
+    n_slots, n_series = len(evidence.samples) + 3, len(evidence.pairs.p_value)
     present = make_present(np.random.default_rng(0).standard_normal((n_slots, n_series)))
     return found_edges(evidence, within, present, known, 0.05, DetectorSettings(), instantaneous)
 

@@ -32,13 +32,13 @@ from causalformer.data.time_terms import (
 )
 from causalformer.data.windows import lagged_samples, slots_with_past
 from causalformer.detect.blocks import detect
-from causalformer.detect.calibrated import new_network
 from causalformer.detect.change import MOST_VALUES, Change, find_changes
 from causalformer.detect.contemporaneous import contemporaneous_evidence, make_present
 from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
+from causalformer.detect.networks import new_network
 from causalformer.detect.samples import Samples, make_samples
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
@@ -434,16 +434,17 @@ def _max_lag(options: DefaultOptions, scores: SeriesTable) -> LagChoice:
 
 def _score_matrices(found: FoundEdges) -> dict[str, NDArray[Any]]:
     evidence, within = found.evidence, found.within_evidence
+    pairs = evidence.pairs
     return {
         "score": found.score,
-        "p_value": evidence.p_value,
+        "p_value": pairs.p_value,
         "q_value": evidence.q_value,
-        "relative_gain": evidence.effect,
-        "strength": evidence.strength,
-        "lag_profile": evidence.lag_profile,
-        "terms_p_value": evidence.sparse_p,
+        "relative_gain": pairs.relative_gain,
+        "strength": pairs.strength,
+        "lag_profile": pairs.lag_profile,
+        "terms_p_value": pairs.terms_p,
         "contemporaneous_p_value": within.p_value,
         "contemporaneous_q_value": found.within_q,
         "partial_correlation": within.partial,
-        "tested": evidence.tested,
+        "tested": pairs.tested,
     }

@@ -277,7 +277,7 @@ def _of_hidden_drivers(names: Sequence[str], found: FoundEdges) -> list[str]:
             f"a hidden common driver may be behind {_pairs(names, marked)}; see may_be_confounded"
         )
     # what the past leaves of series that flow moves together anyway
-    if not said and not found.evidence.flows.any() and _errors_move_together(found):
+    if not said and not found.evidence.pairs.flows.any() and _errors_move_together(found):
         said.append(
             "the series move together within a slot far beyond what the edges explain: hidden "
             "common drivers are likely; read weak edges with care"

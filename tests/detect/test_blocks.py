@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 import torch
 
+from causalformer.checkpoint import load_tensors, save_tensors
 from causalformer.config import DetectorSettings
 from causalformer.detect import blocks, screening
 from causalformer.detect.blocks import detect
-from causalformer.detect.calibrated import gather_evidence, not_looked_at, rates
+from causalformer.detect.calibrated import judge_pairs, known_by_terms
 from causalformer.detect.few_terms import SparseTests
 from causalformer.errors import FileFormatError
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.explain.local import of_all_series
 from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.training import CheckpointFile
-from evidence_examples import samples_of
+from evidence_examples import make_evidence, samples_of
 
 TINY = DetectorSettings(max_epochs=3, n_channels=4, screen_above=3, max_candidates=8)
 NAMES = tuple("abcdefghijklmnopqr")
 ANYTHING = KnownGraph.anything(len(NAMES), 2)
-OF_PAIRS = ("p_value", "q_value", "effect", "size", "strength", "lag_profile", "sparse_p", "tested")
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,9 @@ def found(samples):
 
 
 def assert_same(first, second):
-    for name in OF_PAIRS:
-        np.testing.assert_array_equal(getattr(first[2], name), getattr(second[2], name), name)
+    for name, array in vars(first[2].pairs).items():
+        np.testing.assert_array_equal(array, getattr(second[2].pairs, name), name)
+    np.testing.assert_array_equal(first[2].q_value, second[2].q_value)
     for a, b in zip(first[0].state_dict().values(), second[0].state_dict().values(), strict=True):
         assert torch.equal(a, b)
 
@@ -48,24 +49,25 @@ def assert_same(first, second):
 def test_edges_are_found_where_they_are(found):
     model, history, evidence = found
     assert (evidence.q_value[0, 1], evidence.q_value[1, 0]) == (pytest.approx(0, abs=1e-6), 1)
-    assert evidence.lag_profile[0, 1].argmax() == 0
-    assert evidence.candidates.sum(0).tolist() == [8] * len(NAMES)
-    assert evidence.candidates.diagonal().all()
+    assert evidence.pairs.lag_profile[0, 1].argmax() == 0
+    assert evidence.pairs.candidates.sum(0).tolist() == [8] * len(NAMES)
+    assert evidence.pairs.candidates.diagonal().all()
     assert model.sources.shape == (len(NAMES), 8)
     assert len(history.epochs) == 3
 
 
 def test_what_the_network_did_not_look_at_is_tested_by_few_terms(found):
     evidence = found[2]
-    outside = ~evidence.candidates
-    alone = outside & evidence.tested
-    np.testing.assert_array_equal(evidence.p_value[alone], evidence.sparse_p[alone])
-    assert np.isinf(evidence.lag_error[outside]).all()
-    np.testing.assert_array_equal(evidence.lag_profile[outside], evidence.sparse_t[outside] ** 2)
-    assert (evidence.effect[outside] == 0).all()
+    outside = ~evidence.pairs.candidates
+    alone = outside & evidence.pairs.tested
+    np.testing.assert_array_equal(evidence.pairs.p_value[alone], evidence.pairs.terms_p[alone])
+    np.testing.assert_array_equal(
+        evidence.pairs.lag_profile[outside], evidence.pairs.t[outside] ** 2
+    )
+    assert (evidence.pairs.relative_gain[outside] == 0).all()
     n_pairs = len(NAMES) * (len(NAMES) - 1)
-    smallest = np.where(np.eye(len(NAMES)), 1, evidence.p_value).min()
-    assert evidence.q_value[evidence.p_value == smallest].max() <= smallest * n_pairs
+    smallest = np.where(np.eye(len(NAMES)), 1, evidence.pairs.p_value).min()
+    assert evidence.q_value[evidence.pairs.p_value == smallest].max() <= smallest * n_pairs
 
 
 def test_more_causes_than_candidates_are_found():
@@ -73,14 +75,14 @@ def test_more_causes_than_candidates_are_found():
     x = rng.standard_normal((300, len(NAMES)))
     x[1:, 0] += 0.6 * x[:-1, 1:13].sum(axis=1)
     _, _, evidence = detect(samples_of(x, 2), TINY, ANYTHING, random_state=0)
-    assert evidence.candidates[:, 0].sum() == 8
+    assert evidence.pairs.candidates[:, 0].sum() == 8
     assert (evidence.q_value[1:13, 0] < 1e-6).all()
-    assert (evidence.strength[1:13, 0] > 0).all()
-    assert (evidence.size[1:13, 0] > 0.1).all()
-    assert (evidence.lag_profile[1:13, 0].argmax(axis=-1) == 0).all()
+    assert (evidence.pairs.strength[1:13, 0] > 0).all()
+    assert (evidence.pairs.size[1:13, 0] > 0.1).all()
+    assert (evidence.pairs.lag_profile[1:13, 0].argmax(axis=-1) == 0).all()
 
 
-def test_pairs_without_a_test_have_a_rank_but_no_evidence():
+def test_pairs_without_a_test_have_a_rank_but_no_evidence(monkeypatch):
     zeros = np.zeros((2, 2))
     sparse = SparseTests(
         p_value=np.array([[0.001, 0.2], [0.5, 0.9]]),
@@ -91,16 +93,17 @@ def test_pairs_without_a_test_have_a_rank_but_no_evidence():
         tested=np.array([[True, True], [False, True]]),
         residual=np.zeros((5, 2), dtype=np.float32),
     )
-    allowed, believed = np.array([[True, True], [True, False]]), np.array([True, False])
-    known = not_looked_at(sparse, believed, allowed, DetectorSettings())
-    assert known["tested"].tolist() == [[True, False], [False, False]]
-    assert known["p_value"].tolist() == [[0.001, 0.6], [0.75, 1.0]]
-    assert known["size"].tolist() == [[0.3, 0.0], [0.0, 0.0]]
-    assert known["strength"].tolist() == [[0.4, 0.0], [0.0, 0.0]]
-    q_value = rates(known, allowed, own=zeros > 0)["q_value"]
-    assert q_value[0].tolist() == [pytest.approx(0.003), 1.0]
+    family = np.array([[True, True], [True, False]])
+    samples = samples_of(np.zeros((7, 2)), 2)
+    removal = make_evidence(2).removal
+    monkeypatch.setattr(SparseTests, "refuted", lambda *_: np.array([False, True]))
+    known = known_by_terms(sparse, removal, samples, family, DetectorSettings())
+    assert known.tested.tolist() == [[True, False], [False, False]]
+    assert known.p_value.tolist() == [[0.001, 0.6], [0.75, 1.0]]
+    assert known.size.tolist() == [[0.3, 0.0], [0.0, 0.0]]
+    assert known.strength.tolist() == [[0.4, 0.0], [0.0, 0.0]]
     alone = DetectorSettings(sparse_evidence=False)
-    assert not not_looked_at(sparse, believed, allowed, alone)["tested"].any()
+    assert not known_by_terms(sparse, removal, samples, family, alone).tested.any()
 
 
 def test_long_lags_are_in_reach_of_short_series():
@@ -114,16 +117,15 @@ def test_long_lags_are_in_reach_of_short_series():
     assert (long[~own] == 0).all()  # the network looks at two lags of others,
     assert (long[own] > 0).all()  # and at all of an effect's own
     assert evidence.q_value[0, 1] < 1e-6
-    assert evidence.lag_profile[0, 1].argmax() == 3
+    assert evidence.pairs.lag_profile[0, 1].argmax() == 3
 
 
 @pytest.mark.parametrize("effects_per_block", [1, 4, 100])
 def test_blocks_do_not_change_the_result(samples, found, effects_per_block):
     other = detect(samples, TINY, ANYTHING, random_state=0, effects_per_block=effects_per_block)
-    for name in OF_PAIRS:
-        np.testing.assert_allclose(
-            getattr(other[2], name), getattr(found[2], name), rtol=1e-2, atol=1e-4, err_msg=name
-        )
+    for name, array in vars(other[2].pairs).items():
+        expected = getattr(found[2].pairs, name)
+        np.testing.assert_allclose(array, expected, rtol=1e-2, atol=1e-4, err_msg=name)
 
 
 def test_a_task_is_one_piece_that_dask_cannot_lose_parts_of(samples, found, monkeypatch):
@@ -176,16 +178,15 @@ def test_with_all_series_as_candidates_the_tests_are_those_of_one_network(sample
             model.absent.permute(2, 0, 1, 3)[picked[:, None], order].permute(1, 2, 0, 3)
         )
         torch.testing.assert_close(dense(samples.past), model(samples.past), atol=1e-5, rtol=1e-4)
-    allowed = found.candidates[..., None].repeat(2, axis=-1)
-    family = np.ones(allowed.shape[:2], dtype=bool)
-    expected = gather_evidence(dense, samples, TINY, allowed, kept[0].sparse, family)
-    for name in ("effect", "strength", "lag_profile", "sparse_p", "sparse_t"):
-        np.testing.assert_allclose(
-            getattr(found, name), getattr(expected, name), rtol=2e-2, atol=1e-4, err_msg=name
-        )
-    np.testing.assert_allclose(found.removal.error, expected.removal.error, rtol=1e-3)
+    allowed = found.pairs.candidates[..., None].repeat(2, axis=-1)
+    pairs, removal = judge_pairs(dense, samples, TINY, allowed, kept[0].sparse)
+    looked_at = found.pairs.candidates
+    for name in ("relative_gain", "strength", "lag_profile", "terms_p", "t"):
+        given, expected = (getattr(of, name)[looked_at] for of in (found.pairs, pairs))
+        np.testing.assert_allclose(given, expected, rtol=2e-2, atol=1e-4, err_msg=name)
+    np.testing.assert_allclose(found.removal.error, removal.error, rtol=1e-3)
     np.testing.assert_allclose(
-        found.removal.residual_correlation, expected.removal.residual_correlation, atol=1e-3
+        found.removal.residual_correlation, removal.residual_correlation, atol=1e-3
     )
 
 
@@ -197,7 +198,7 @@ def test_relevance_of_candidates_adds_up_to_the_prediction(samples, found):
     with torch.no_grad():
         predicted = model(samples.past[:5]).mean(1)
     torch.testing.assert_close(everywhere.sum((1, 2)) + bias, predicted, atol=1e-5, rtol=1e-4)
-    candidates = torch.from_numpy(found[2].candidates)
+    candidates = torch.from_numpy(found[2].pairs.candidates)
     assert (everywhere.abs().sum((0, 2))[~candidates] == 0).all()
 
 
@@ -212,7 +213,7 @@ def test_missing_values(samples):
     n_together = np.diag(evidence.removal.n_together)
     assert n_together.tolist() == observed.sum(0).tolist()
     position = np.flatnonzero(model.sources[1].numpy() == 0)[0]  # of series 0 for effect 1
-    profile = evidence.lag_profile[model.sources[:, position].numpy(), np.arange(len(NAMES))]
+    profile = evidence.pairs.lag_profile[model.sources[:, position].numpy(), np.arange(len(NAMES))]
     seen = holey.seen(position, profile, model.sources)
     assert (seen[::7, 1] < 1).all()
     assert (seen[1::7, 1] == 1).all()
@@ -222,18 +223,17 @@ def test_knowledge_is_respected(samples):
     known = PriorKnowledge(required=["r -> a"], forbidden=["a -> b", "b -> c @ 2"])
     known = known.resolve(NAMES, 2)
     evidence = detect(samples, TINY, known, random_state=0)[2]
-    assert evidence.candidates[17, 0]
-    assert not evidence.tested[0, 1]
-    assert evidence.p_value[0, 1] == 1
-    assert evidence.lag_profile[1, 2, 1] == 0
-    assert np.isinf(evidence.lag_error[1, 2, 1])
+    assert evidence.pairs.candidates[17, 0]
+    assert not evidence.pairs.tested[0, 1]
+    assert evidence.pairs.p_value[0, 1] == 1
+    assert evidence.pairs.lag_profile[1, 2, 1] == 0
 
 
 def test_who_must_have_many_causes_does_not_give_candidates_to_others(samples):
     known = PriorKnowledge(required=[f"{name} -> a" for name in NAMES[3:15]]).resolve(NAMES, 2)
     evidence = detect(samples, TINY, known, random_state=0)[2]
-    assert evidence.candidates.sum(0).tolist() == [13, *[8] * (len(NAMES) - 1)]
-    assert evidence.candidates[3:15, 0].all()
+    assert evidence.pairs.candidates.sum(0).tolist() == [13, *[8] * (len(NAMES) - 1)]
+    assert evidence.pairs.candidates[3:15, 0].all()
 
 
 class TestFewSeries:
@@ -248,24 +248,23 @@ class TestFewSeries:
     def test_each_is_tested_for_its_candidates(self, few):
         model, _, evidence = detect(few, TINY, KnownGraph.anything(12, 2), random_state=0)
         assert model.sources is None
-        assert evidence.candidates.sum(0).tolist() == [8] * 12
+        assert evidence.pairs.candidates.sum(0).tolist() == [8] * 12
         assert evidence.q_value[0, 1] < 1e-6
-        outside = ~evidence.candidates
-        assert np.isinf(evidence.lag_error[outside]).all()
-        alone = outside & evidence.tested
-        np.testing.assert_array_equal(evidence.p_value[alone], evidence.sparse_p[alone])
+        outside = ~evidence.pairs.candidates
+        alone = outside & evidence.pairs.tested
+        np.testing.assert_array_equal(evidence.pairs.p_value[alone], evidence.pairs.terms_p[alone])
 
     def test_all_pairs_count_among_the_tests(self, few):
         _, _, evidence = detect(few, TINY, KnownGraph.anything(12, 2), random_state=0)
-        smallest = np.where(np.eye(12), 1, evidence.p_value).min()
-        q_value = evidence.q_value[evidence.p_value == smallest].max()
+        smallest = np.where(np.eye(12), 1, evidence.pairs.p_value).min()
+        q_value = evidence.q_value[evidence.pairs.p_value == smallest].max()
         assert q_value == pytest.approx(smallest * 12 * 11)
 
     def test_long_series_need_no_candidates(self):
         x = np.random.default_rng(0).standard_normal((12 * 2 * 20 + 2, 12))
         settings = TINY.model_copy(update={"max_candidates": 20})
         evidence = detect(samples_of(x, 2), settings, KnownGraph.anything(12, 2), random_state=0)[2]
-        assert evidence.candidates.all()
+        assert evidence.pairs.candidates.all()
 
 
 def test_progress_ends_with_the_last_epoch(samples):
@@ -305,7 +304,9 @@ class TestCheckpoint:
         )
         again = detect(samples, TINY, ANYTHING, effects_per_block=5, **settings)
         assert calls == [[10, 11, 12, 13, 14], [15, 16, 17]]
-        np.testing.assert_allclose(again[2].p_value, found[2].p_value, rtol=1e-2, atol=1e-4)
+        np.testing.assert_allclose(
+            again[2].pairs.p_value, found[2].pairs.p_value, rtol=1e-2, atol=1e-4
+        )
 
     def test_a_block_of_other_candidates_is_fitted_again(
         self, samples, found, tmp_path, monkeypatch
@@ -333,6 +334,15 @@ class TestCheckpoint:
         detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
         block = checkpoint.block(range(10, 18))
         block.write_bytes(block.read_bytes()[:-3])
+        assert_same(detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint), found)
+
+    def test_a_block_of_another_version_is_fitted_again(self, samples, found, tmp_path):
+        checkpoint = CheckpointFile(tmp_path / "state.safetensors", "mine")
+        detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint)
+        for block, lost in zip(checkpoint.blocks(), ("pairs.size", "epochs"), strict=True):
+            tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
+            tensors["lag_error"] = tensors.pop(lost)
+            save_tensors(checkpoint.block(block), checkpoint.fingerprint, tensors, {})
         assert_same(detect(samples, TINY, ANYTHING, random_state=0, checkpoint=checkpoint), found)
 
     def test_a_block_of_something_else_is_refused(self, samples, tmp_path):

@@ -7,7 +7,7 @@ from scipy.stats import cauchy, false_discovery_control, halfcauchy, norm
 
 from causalformer.detect.evidence import (
     cauchy_combination,
-    edge_doubt,
+    edge_local_fdr,
     edge_q,
     false_discovery_q,
     half_cauchy_combination,
@@ -157,7 +157,7 @@ class TestLocalFalseDiscovery:
         p[0, 1:] = [1e-9, 1e-9, 1e-9, 0.018, 0.5, 0.5, 0.5, 0.5, 0.5]
         tested = np.zeros((10, 10), dtype=bool)
         tested[0] = True
-        doubt = edge_doubt(p, tested)
+        doubt = edge_local_fdr(p, tested)
         np.testing.assert_array_equal(doubt[0, 1:], local_false_discovery(p[0, 1:]))
         assert doubt[0, 4] < 0.5
         assert (doubt[1, 2:] == 1).all()

@@ -211,9 +211,9 @@ RING = [(i, (i + 1) % 8) for i in range(8)]
 def test_edges_of_a_driver_with_a_memory_lose_their_evidence():
     found = beside(eight_driven(), RING)
     between = ~np.eye(8, dtype=bool)
-    assert np.median(found.p_value[between]) > 0.2
+    assert np.median(found.pairs.p_value[between]) > 0.2
     assert (found.q_value[between] <= 0.05).mean() < 0.05
-    assert found.size[between].max() < 0.1
+    assert found.pairs.size[between].max() < 0.1
 
 
 def test_true_edges_beside_a_driver_are_found_chosen_before_or_not():
@@ -223,12 +223,12 @@ def test_true_edges_beside_a_driver_are_found_chosen_before_or_not():
         found = beside(x, chosen)
         assert found.q_value[0, 1] < 1e-3
         assert found.q_value[2, 3] > 0.05
-        assert found.lag_profile[0, 1].argmax() == 0
+        assert found.pairs.lag_profile[0, 1].argmax() == 0
 
 
 def test_memory_keeps_its_evidence():
     found = beside(eight_driven(), RING)
-    assert (np.diag(found.p_value) == 0.9).all()
+    assert (np.diag(found.pairs.p_value) == 0.9).all()
 
 
 def test_a_clean_system_has_no_such_driver():
@@ -253,8 +253,8 @@ def test_what_comes_through_links_within_the_slot_is_no_driver():
 def test_effects_that_the_network_knows_better_are_left_out():
     assert beside(eight_driven(), RING, by_network=range(8)) is None
     found = beside(eight_driven(), RING, by_network=[3])
-    assert (found.p_value[:, 3] == 0.9).all()
-    assert found.p_value[2, 4] != 0.9
+    assert (found.pairs.p_value[:, 3] == 0.9).all()
+    assert found.pairs.p_value[2, 4] != 0.9
 
 
 def test_three_series_have_no_factor():

@@ -18,18 +18,11 @@ from torch import Tensor
 
 from causalformer.checkpoint import load_tensors, save_tensors
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import (
-    OF_PAIRS,
-    Evidence,
-    detect_together,
-    gather_evidence,
-    new_network,
-    not_looked_at,
-    rates,
-    train_network,
-)
+from causalformer.detect.calibrated import detect_together, judge_pairs, known_by_terms
 from causalformer.detect.few_terms import SparseTests
 from causalformer.detect.lag_choice import network_lags
+from causalformer.detect.networks import new_network, train_network
+from causalformer.detect.pair_tests import Evidence, PairTests
 from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
 from causalformer.detect.screening import LEAST_CANDIDATES, TOGETHER, n_candidates, screen
@@ -42,12 +35,40 @@ from causalformer.training import CheckpointFile, Epoch, History
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
+FloatArray = NDArray[np.float64]
 
 _WORTH_PROCESSES = 25_000  # slots of all effects
 _MOST_TO_COPY = 2**26  # past values
 
-_HELD_OUT = ("gain", "gain_error")
+
+class _Fitted(NamedTuple):
+    """A block that is trained and tested; causes are candidates, by their place."""
+
+    pairs: PairTests
+    removal: RemovalErrors
+    epochs: FloatArray  # the loss and the seconds of each
+    weights: Mapping[str, NDArray[Any]]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Name all arrays, as `of` reads them."""
+        parts = {"pairs": vars(self.pairs), "removal": vars(self.removal), "weights": self.weights}
+        named = {f"{part}.{k}": a for part, arrays in parts.items() for k, a in arrays.items()}
+        return {**named, "epochs": self.epochs}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "_Fitted":
+        """Read what `arrays` named; a TypeError or KeyError if another version named it."""
+        parts: dict[str, dict[str, NDArray[Any]]] = {"pairs": {}, "removal": {}, "weights": {}}
+        for name, array in arrays.items():
+            part, _, of_part = name.partition(".")
+            if part in parts:
+                parts[part][of_part] = array
+        return cls(
+            PairTests(**parts["pairs"]),
+            RemovalErrors(**parts["removal"]),
+            arrays["epochs"],
+            parts["weights"],
+        )
 
 
 def detect(
@@ -82,8 +103,8 @@ def detect(
             samples,
             settings,
             allowed,
-            sparse=sparse,
-            family=family,
+            sparse,
+            family,
             random_state=random_state,
             n_jobs=n_jobs,
             checkpoint=checkpoint,
@@ -151,7 +172,7 @@ def _all_blocks(
     samples: Samples,
     sources: Int[Tensor, "effect candidate"],
     blocks: list[range],
-    done: dict[range, Arrays],
+    done: dict[range, _Fitted],
     settings: DetectorSettings,
     allowed: BoolArray,
     sparse: SparseTests,
@@ -159,7 +180,7 @@ def _all_blocks(
     n_jobs: int,
     checkpoint: CheckpointFile | None,
     on_epoch: Callable[[Epoch], object] | None,
-) -> dict[range, Arrays]:
+) -> dict[range, _Fitted]:
     """Fit every block that is not done yet; give the results in order."""
     missing = [b for b in blocks if b not in done]
     workers, n_threads = (1, n_jobs) if _is_small(samples) else (n_jobs, 1)
@@ -184,7 +205,8 @@ def _all_blocks(
         if on_epoch:  # as if all blocks were trained at once
             n_epochs = max(1, settings.max_epochs * len(done) // len(blocks))
             each = (time.monotonic() - began) * len(blocks) / (number * settings.max_epochs)
-            on_epoch(Epoch(n_epochs - 1, result["loss"][-1], result["loss"][-1], each, True))
+            loss = result.epochs[-1, 0]
+            on_epoch(Epoch(n_epochs - 1, loss, loss, each, True))
     return {block: done[block] for block in blocks}
 
 
@@ -247,7 +269,7 @@ class _Task(NamedTuple):
     n_threads: int
 
 
-def _fit_block(task: _Task) -> Arrays:
+def _fit_block(task: _Task) -> _Fitted:
     """Train and test the effects of one block; everything may have come from another process."""
     samples, sources, effects, allowed, sparse, settings, random_state, n_threads = task
     device = samples.past.device
@@ -268,18 +290,10 @@ def _fit_block(task: _Task) -> Arrays:
         history = train_network(model, samples, settings, allowed, generator, n_threads)
         if history.stopped == "interrupted":
             raise KeyboardInterrupt  # finished blocks are on disk; half a block is of no use
-        evidence = gather_evidence(model, samples, settings, allowed, sparse, n_jobs=n_threads)
-    removal = evidence.removal
-    return {
-        **{name: getattr(evidence, name) for name in OF_PAIRS},
-        **{name: getattr(removal, name) for name in _HELD_OUT},
-        "error": removal.error,
-        "linear_error": removal.linear_error,
-        "residual": removal.residual,
-        "loss": np.array([epoch.train_loss for epoch in history.epochs]),
-        "seconds": np.array([epoch.seconds for epoch in history.epochs]),
-        **{f"weights.{name}": w.detach().cpu().numpy() for name, w in model.named_parameters()},
-    }
+        pairs, removal = judge_pairs(model, samples, settings, allowed, sparse, n_threads)
+    epochs = np.array([(epoch.train_loss, epoch.seconds) for epoch in history.epochs])
+    weights = {name: w.detach().cpu().numpy() for name, w in model.named_parameters()}
+    return _Fitted(pairs, removal, epochs, weights)
 
 
 def _seed(random_state: int, effect: int) -> int:
@@ -290,14 +304,10 @@ def _network(
     samples: Samples,
     settings: DetectorSettings,
     sources: Int[Tensor, "effect candidate"],
-    result: Arrays,
+    result: _Fitted,
 ) -> ChannelNetwork:
     """Build the trained network of a block."""
-    weights = {
-        name.removeprefix("weights."): torch.from_numpy(array)
-        for name, array in result.items()
-        if name.startswith("weights.")
-    }
+    weights = {name: torch.from_numpy(array) for name, array in result.weights.items()}
     network = new_network(samples.n_series, samples.max_lag, settings, sources=sources)
     network.load_state_dict({**weights, "sources": sources})
     return network
@@ -309,34 +319,39 @@ def _assembled(
     sources: Int[Tensor, "effect candidate"],
     family: BoolArray,
     sparse: SparseTests,
-    results: Mapping[range, Arrays],
+    results: Mapping[range, _Fitted],
 ) -> Evidence:
     """Put what the blocks found where it belongs among all series."""
-    joined: Arrays = {
-        name: np.concatenate([result[name] for result in results.values()], axis=-1)
-        for name in ("error", "linear_error", "residual")
-    }
-    believed = ~sparse.refuted(joined["residual"], samples.observed.cpu().numpy())
-    pairs = not_looked_at(sparse, believed, family, settings)
-    held_out: Arrays = {name: np.zeros(family.shape) for name in _HELD_OUT}
-    for block, result in results.items():
-        place, at = np.nonzero(result["candidates"])
-        causes, effects = sources[list(block)].numpy()[at, place], np.array(block)[at]
-        for name, whole in {**pairs, **held_out}.items():
-            whole[causes, effects] = result[name][place, at]
-    correlation, together = errors_together(joined["residual"], samples)
+    parts = [result.removal for result in results.values()]
+    residual = np.concatenate([part.residual for part in parts], axis=1)
+    correlation, together = errors_together(residual, samples)
     removal = RemovalErrors(
-        **joined, **held_out, residual_correlation=correlation, n_together=together
+        error=np.concatenate([part.error for part in parts]),
+        linear_error=np.concatenate([part.linear_error for part in parts]),
+        gain=np.zeros(family.shape),
+        gain_error=np.zeros(family.shape),
+        residual_correlation=correlation,
+        n_together=together,
+        residual=residual,
     )
+    looked_at = []
+    for block, result in results.items():
+        place, at = np.nonzero(result.pairs.candidates)
+        whole = sources[list(block)].numpy()[at, place], np.array(block)[at]
+        removal.gain[whole] = result.removal.gain[place, at]
+        removal.gain_error[whole] = result.removal.gain_error[place, at]
+        looked_at.append((whole, result.pairs.at((place, at))))
+    causes, effects = np.concatenate([whole for whole, _ in looked_at], axis=1)
+    found = PairTests.joined([pairs for _, pairs in looked_at])
+    pairs = known_by_terms(sparse, removal, samples, family, settings)
+    pairs = pairs.put((causes, effects), found)
     # a pair that is not tested counts in the family of tests: see `screening`
-    return Evidence(**pairs, **rates(pairs, family), samples=samples, removal=removal)
+    return Evidence(pairs, family, samples, removal)
 
 
-def _joint_history(results: Iterable[Arrays]) -> History:
+def _joint_history(results: Iterable[_Fitted]) -> History:
     """Add up the losses of all blocks: the loss of a network is a sum over its effects."""
-    each = list(results)
-    losses, seconds = (np.sum([result[k] for result in each], axis=0) for k in ("loss", "seconds"))
-    epochs = zip(losses.tolist(), seconds.tolist(), strict=True)
+    epochs = np.sum([result.epochs for result in results], axis=0).tolist()
     return History(
         tuple(Epoch(i, loss, loss, took, True) for i, (loss, took) in enumerate(epochs)),
         "max_epochs",
@@ -346,23 +361,26 @@ def _joint_history(results: Iterable[Arrays]) -> History:
 def _write_block(
     checkpoint: CheckpointFile,
     block: range,
-    result: Arrays,
+    result: _Fitted,
     sources: Int[Tensor, "effect candidate"],
 ) -> None:
     """Keep the results of a block, and which candidates they are about."""
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in result.items()}
+    tensors = {k: torch.from_numpy(a.copy()) for k, a in result.arrays().items()}
     tensors["sources"] = sources
     save_tensors(checkpoint.block(block), checkpoint.fingerprint, tensors, {})
 
 
 def _read_blocks(
     checkpoint: CheckpointFile, sources: Int[Tensor, "effect candidate"]
-) -> dict[range, Arrays]:
-    """Read the blocks that are on disk, but for damaged ones and those of other candidates."""
+) -> dict[range, _Fitted]:
+    """Read the blocks that are on disk, but for damaged ones and those of other candidates.
+
+    Nor those that another version wrote, which do not have the same parts.
+    """
     done = {}
     for block in checkpoint.blocks():
-        with suppress(DamagedFileError):
+        with suppress(DamagedFileError, KeyError, TypeError):
             tensors, _ = load_tensors(checkpoint.block(block), checkpoint.fingerprint)
             if torch.equal(tensors["sources"], sources[list(block)]):
-                done[block] = {name: tensor.numpy() for name, tensor in tensors.items()}
+                done[block] = _Fitted.of({name: t.numpy() for name, t in tensors.items()})
     return done

@@ -1,13 +1,12 @@
 """From evidence to edges: which pairs, at which lags, within a slot or not, in which direction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.config import DetectorSettings
-from causalformer.detect.calibrated import OF_PAIRS, Evidence, rates
 from causalformer.detect.contemporaneous import (
     ContemporaneousEvidence,
     Present,
@@ -17,6 +16,7 @@ from causalformer.detect.contemporaneous import (
 from causalformer.detect.evidence import SMALLEST, false_discovery_q
 from causalformer.detect.hidden import beside_a_driver, hidden_drivers
 from causalformer.detect.hidden_series import HiddenSeries, find_hidden_series
+from causalformer.detect.pair_tests import Evidence, PairTests
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
@@ -78,7 +78,7 @@ class FoundEdges:
     @property
     def by_hidden_driver(self) -> BoolArray:
         """Links within a slot that are not drawn, as a hidden driver explains them better."""
-        within, flows = self.within_evidence, self.evidence.flows
+        within, flows = self.within_evidence, self.evidence.pairs.flows
         by_driver = within.linked & within.by_hidden_driver & ~(flows | flows.T)
         return np.asarray(by_driver & ~self.drawn)
 
@@ -101,7 +101,7 @@ class FoundEdges:
         In a graph with edges within a slot their test counts, too, in each direction by how likely
         that is.
         """
-        score = -np.log10(self.evidence.p_value)
+        score = -np.log10(self.evidence.pairs.p_value)
         if not self.within.any():
             return score
         within = self.within_evidence
@@ -112,8 +112,8 @@ class FoundEdges:
 
     def edges(self, names: tuple[str, ...], frequency: FloatArray | None) -> tuple[Edge, ...]:
         """Name the edges; the score is ``-log10 p``."""
-        strength, profile = self.evidence.strength, self.evidence.lag_profile
-        p_values, q_values = self.evidence.p_value, self.evidence.q_value
+        pairs, q_values = self.evidence.pairs, self.evidence.q_value
+        strength, p_values, profile = pairs.strength, pairs.p_value, pairs.lag_profile
         edges = []
         for j, i, k in np.argwhere(self.lagged):
             main = self.main_lag[j, i]
@@ -181,7 +181,7 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
     significant. So an edge goes that the data show to explain less than `min_effect`.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
-    likely = evidence.doubt <= _MOST_DOUBT
+    likely = evidence.local_fdr <= _MOST_DOUBT
     large = own | (evidence.largest_size >= settings.min_effect)
     return (evidence.q_value <= alpha) & likely & large
 
@@ -221,11 +221,11 @@ def found_edges(
     """
     may_be_within, allowed = known.allowed[..., 0], known.allowed[..., 1:]
     if within is None:
-        within = no_links(len(evidence.p_value))
-    own = np.eye(len(evidence.p_value), dtype=bool)
+        within = no_links(len(evidence.family))
+    own = np.eye(len(evidence.family), dtype=bool)
     beside = None
     # where levels show more than surprises, errors are no noise that a hidden series could explain
-    if not (evidence.flows.any() or within.levels):
+    if not (evidence.pairs.flows.any() or within.levels):
         may_be = known.allowed if instantaneous is not False else known.allowed & _later(known)
         beside = find_hidden_series(evidence.samples, present, may_be, within.linked)
     if beside is not None:
@@ -244,7 +244,7 @@ def found_edges(
     if instantaneous is not True:
         linked &= ~within.by_hidden_driver
         # what others do during a slot explains what a flow shows within it
-        linked &= ~(evidence.flows | evidence.flows.T)
+        linked &= ~(evidence.pairs.flows | evidence.pairs.flows.T)
     oriented = within.oriented & (within.hidden < LIKELY)
     linked = along_lagged_edges(linked, oriented, chosen, may_be_within)
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
@@ -253,22 +253,22 @@ def found_edges(
     # terms that do not explain an effect say nothing of edges told by what happens during a slot
     if beside is None:
         by_present = explained_by_the_present(evidence, allowed, chosen, linked, alpha)
-        chosen &= ~by_present | evidence.flows
+        chosen &= ~by_present | evidence.pairs.flows
     beside_driver = None
-    if beside is None and not evidence.flows.any():
+    if beside is None and not evidence.pairs.flows.any():
         beside_driver = beside_a_driver(evidence, present, allowed, chosen & ~own, linked)
     if beside_driver is not None:
         evidence = beside_driver
         chosen = significant(evidence)
     free = may_be_within & may_be_within.T
-    main = main_lag(evidence, allowed)
+    main = main_lag(evidence.pairs.lag_profile, allowed)
     between = chosen & ~own
     if beside is None:
-        hidden = hidden_drivers(present, between & ~evidence.flows, main)
+        hidden = hidden_drivers(present, between & ~evidence.pairs.flows, main)
     else:
         hidden = np.zeros(own.shape)
     return FoundEdges(
-        lagged=_lags(evidence, chosen, main, known),
+        lagged=_lags(evidence.pairs, chosen, main, known),
         within=linked,
         oriented=oriented | ~free | must_be_within,
         main_lag=main,
@@ -299,24 +299,16 @@ def _beside_hidden_series(
     n_samples, own = len(evidence.samples), np.eye(len(allowed), dtype=bool)
     by_lag, gain = beside.gain[..., 1:], beside.gain[..., 1:].max(axis=-1)
     p_value = np.minimum(chdtrc(1, gain) * np.maximum(allowed.sum(axis=-1), 1), 1.0)
-    told = {
-        "p_value": np.maximum(p_value, SMALLEST),
-        "sparse_p": np.maximum(p_value, SMALLEST),
-        "sparse_t": np.sqrt(by_lag),
-        "lag_profile": by_lag,
-        "lag_error": np.full(by_lag.shape, np.inf),
-        "size": -np.expm1(-gain / n_samples),
-        "tested": allowed.any(axis=-1),
-    }
-    pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
-    for name, values in told.items():
-        pairs[name][~own] = values[~own]
-    lagged = Evidence(
-        **pairs,
-        **rates(pairs, np.asarray(allowed.any(axis=-1))),
-        samples=evidence.samples,
-        removal=evidence.removal,
+    told = replace(
+        evidence.pairs,
+        p_value=np.maximum(p_value, SMALLEST),
+        terms_p=np.maximum(p_value, SMALLEST),
+        t=np.sqrt(by_lag),
+        lag_profile=by_lag,
+        size=-np.expm1(-gain / n_samples),
+        tested=evidence.family,
     )
+    lagged = replace(evidence, pairs=evidence.pairs.put(~own, told.at(~own)))
     linked = beside.links[..., 0]
     either = linked | linked.T
     now = np.maximum(beside.gain[..., 0], beside.gain[..., 0].T)
@@ -357,22 +349,18 @@ def along_lagged_edges(
     return linked
 
 
-def main_lag(evidence: Evidence, allowed: BoolArray) -> NDArray[np.int64]:
-    """Give the position of the main lag ``[cause, effect]``: alone it leaves the least error.
-
-    Where no lag was looked at alone, it is the earliest among near equals of the profile.
-    """
-    error, profile = evidence.lag_error, np.where(allowed, evidence.lag_profile, -1.0)
+def main_lag(profile: FloatArray, allowed: BoolArray) -> NDArray[np.int64]:
+    """Give the position of the main lag ``[cause, effect]``: the earliest among near equals."""
+    profile = np.where(allowed, profile, -1.0)
     near_best = profile >= _EARLIEST_LAG * profile.max(axis=-1, keepdims=True)
-    tried = np.isfinite(error).any(axis=-1)
-    return np.asarray(np.where(tried, error.argmin(axis=-1), near_best.argmax(axis=-1)))
+    return np.asarray(near_best.argmax(axis=-1))
 
 
 def _lags(
-    evidence: Evidence, chosen: BoolArray, main: NDArray[np.int64], known: KnownGraph
+    pairs: PairTests, chosen: BoolArray, main: NDArray[np.int64], known: KnownGraph
 ) -> BoolArray:
     """Take the main lag of every edge, and others that are nearly as strong beyond doubt."""
-    profile, t, allowed = evidence.lag_profile, evidence.sparse_t, known.allowed[..., 1:]
+    profile, t, allowed = pairs.lag_profile, pairs.t, known.allowed[..., 1:]
     strongest = np.arange(profile.shape[-1]) == main[..., None]
     further = t >= np.maximum(_SECOND_LAG_T, _SECOND_LAG * t.max(axis=-1, keepdims=True))
     further &= profile >= _SECOND_LAG * profile.max(axis=-1, keepdims=True)

@@ -104,30 +104,25 @@ def local_false_discovery(p_values: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(1.0 / density, 1.0)[place.reshape(p_values.shape)])
 
 
-def edge_doubt(
-    p_values: FloatArray, tested: NDArray[np.bool_], own: NDArray[np.bool_] | None = None
-) -> FloatArray:
+def edge_local_fdr(p_values: FloatArray, tested: NDArray[np.bool_]) -> FloatArray:
     """Give the local false discovery rate of edges between series ``[cause, effect]``.
 
     It is zero for self-loops, and one for a pair that is not tested; see `edge_q`.
     """
-    own = np.eye(len(p_values), dtype=bool) if own is None else own
-    doubt, family = np.where(own, 0.0, 1.0), ~own & tested
+    own = np.eye(len(p_values), dtype=bool)
+    rate, family = np.where(own, 0.0, 1.0), ~own & tested
     if family.any():
-        doubt[family] = local_false_discovery(p_values[family])
-    return doubt
+        rate[family] = local_false_discovery(p_values[family])
+    return rate
 
 
-def edge_q(
-    p_values: FloatArray, tested: NDArray[np.bool_], own: NDArray[np.bool_] | None = None
-) -> FloatArray:
+def edge_q(p_values: FloatArray, tested: NDArray[np.bool_]) -> FloatArray:
     """Give q-values ``[cause, effect]``; self-loops and edges between series are two families.
 
     Nearly every series drives itself. In one family the many true self-loops would let more false
-    edges between series pass than the rate promises. A pair that is not tested gets one. Self-loops
-    are on the diagonal unless `own` says where.
+    edges between series pass than the rate promises. A pair that is not tested gets one.
     """
-    own = np.eye(len(p_values), dtype=bool) if own is None else own
+    own = np.eye(len(p_values), dtype=bool)
     q = np.ones_like(p_values)
     for family in (own & tested, ~own & tested):
         q[family] = false_discovery_q(p_values[family])

@@ -33,7 +33,6 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from causalformer.detect.calibrated import OF_PAIRS, Evidence, rates
 from causalformer.detect.contemporaneous import (
     CLEARLY,
     MOST_SAMPLES,
@@ -43,6 +42,7 @@ from causalformer.detect.contemporaneous import (
 )
 from causalformer.detect.factors import LEAST_DRIVEN, MOST_FACTORS, factor_model, misfit
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
+from causalformer.detect.pair_tests import Evidence
 from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
 
@@ -200,22 +200,20 @@ def beside_a_driver(
         gain -= _beside(some, drivers, usable).criterion
     if gain < CLEARLY:
         return None
-    pairs = {name: getattr(evidence, name).copy() for name in OF_PAIRS}
+    pairs = evidence.pairs.copy()
     for effect in effects:
-        causes = causes_of(evidence.tested | chosen, effect)
+        causes = causes_of(evidence.pairs.tested | chosen, effect)
         some, usable = beside_the_present(samples, allowed, causes, within)
         search = _beside(some, drivers, usable)
-        others = [(place, cause) for place, cause in enumerate(causes) if cause != effect]
         t = search.t_by_lag()
-        for place, cause in others:
-            test = search.test(place)
-            pairs["p_value"][cause, effect] = pairs["sparse_p"][cause, effect] = test.p_value
-            pairs["size"][cause, effect] = test.explained
-            pairs["sparse_t"][cause, effect] = t[place]
-            pairs["lag_profile"][cause, effect] = t[place] ** 2
-            pairs["lag_error"][cause, effect] = np.inf
-    found = rates(pairs, np.asarray(allowed.any(axis=-1)))
-    return Evidence(**pairs, **found, samples=evidence.samples, removal=evidence.removal)
+        for place, cause in enumerate(causes):
+            if cause != effect:
+                test = search.test(place)
+                pairs.p_value[cause, effect] = pairs.terms_p[cause, effect] = test.p_value
+                pairs.size[cause, effect] = test.explained
+                pairs.t[cause, effect] = t[place]
+                pairs.lag_profile[cause, effect] = t[place] ** 2
+    return replace(evidence, pairs=pairs)
 
 
 def _past_of_factors(present: Present) -> Float[np.ndarray, "sample factor lag"] | None:

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from causalformer.detect.calibrated import Evidence
 from causalformer.detect.contemporaneous import MOST_SAMPLES, causes_of
 from causalformer.detect.few_terms import search_terms
+from causalformer.detect.pair_tests import Evidence
 from causalformer.detect.samples import Samples
 
 BoolArray = NDArray[np.bool_]

@@ -61,21 +61,23 @@ def backward_elimination(
     ([True, False], 0.75)
     """
     inverse = np.linalg.inv(gram + _RIDGE * np.eye(len(gram)))
-    weights = inverse @ shared
+    weights, squares = inverse @ shared, inverse.diagonal()  # a view: it follows
     left = max(variance - float(shared @ weights), _TINY)
     stays = np.ones(len(gram), dtype=bool)
+    asked = np.where(kept, -np.inf, price)  # of what cannot go any more whatever its price
     while True:
-        lost = np.where(stays, weights**2 / np.where(stays, inverse.diagonal(), 1.0), 0.0)
+        lost = weights**2 / squares
         gain = n_samples * np.log1p(lost / left)
-        worth = np.where(stays & ~kept, gain - price, np.inf)
+        worth = gain - asked
         least = int(worth.argmin()) if len(gain) else 0
         if not len(gain) or worth[least] > 0.0:
-            return Kept(stays, np.where(stays, weights, 0.0), left, gain)
+            return Kept(stays, np.where(stays, weights, 0.0), left, np.where(stays, gain, 0.0))
         left += float(lost[least])
         row = inverse[least] / inverse[least, least]
-        weights = weights - row * weights[least]
-        inverse = inverse - np.outer(inverse[least], row)
-        stays[least] = False
+        weights -= row * weights[least]
+        inverse -= inverse[least][:, None] * row
+        inverse[least, least] = 1.0
+        stays[least], asked[least] = False, -np.inf
 
 
 class BesideDrivers:

@@ -128,6 +128,9 @@ def find_hidden_series(
         return None
     fit = _Fit(design)
     fit.search()
+    needed = design.cost_alone - CLEARLY - _UNLIKELY
+    if fit.driven.sum() < LEAST_DRIVEN or fit.least_cost > needed:
+        return None
     fit.leave_out()
     left_alone = fit.unique < _ITSELF * design.variance_alone
     if fit.driven.sum() < LEAST_DRIVEN or left_alone.sum() == 1:
@@ -334,6 +337,11 @@ class _Fit:
                     self._gain[tuple(term)] = cost - self.cost + price[term[0], 0]
             if self.cost == before:
                 break
+
+    @property
+    def least_cost(self) -> float:
+        """What is left of the cost if all terms that may go were idle: likelihoods only fall."""
+        return self.cost - float((self._prices * self._may_go).sum())
 
     @property
     def _may_go(self) -> BoolArray:

@@ -179,8 +179,9 @@ class _Fit:
         unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
         self._loading = loading * design.spread[:, None]
         self._unique, self._least = unique * design.spread**2, _LEAST_UNIQUE * design.spread**2
-        self._terms, self._gain = np.zeros_like(design.offered), np.zeros(design.shared.shape)
-        self._driven = np.zeros(loading.shape, dtype=bool)
+        self._gain: FloatArray = np.zeros(design.shared.shape)
+        self._terms: BoolArray = np.zeros(design.offered.shape, dtype=bool)
+        self._driven: BoolArray = np.zeros(loading.shape, dtype=bool)
         self._errors = design.errors
 
     def found(self) -> BesideFactors | None:
@@ -225,7 +226,7 @@ class _Fit:
         factors, weights = np.ones(self._n_factors, dtype=bool), np.zeros(d.shared.shape)
         price = np.full(len(weights), d.price)
         price[d.n_past :] = d.price_of_link
-        self._terms, self._gain = np.zeros_like(d.offered), np.zeros(weights.shape)
+        self._terms, self._gain = np.zeros(d.offered.shape, dtype=bool), np.zeros(weights.shape)
         for i, at in enumerate(d.at):
             found = backward_elimination(
                 np.block([[d.gram[i], with_factor[at]], [with_factor[at].T, moment]]),

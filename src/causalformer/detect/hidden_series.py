@@ -292,7 +292,7 @@ class _Fit:
     @property
     def unique(self) -> FloatArray:
         """The variance of every series that is neither its terms' nor the driver's."""
-        return self._state.unique[0]
+        return np.asarray(self._state.unique[0])
 
     def search(self) -> None:
         """Find terms and weights from several starts, then leave out terms one by one."""
@@ -310,8 +310,9 @@ class _Fit:
             for _ in range(_CHOICES):
                 before = chosen
                 state, chosen, gain = self._chosen(driver)
-                if np.array_equal(before, chosen):
-                    break
+                driven = chosen[len(self._d.tags) :].any(axis=0)
+                if np.array_equal(before, chosen) or driven.sum() < LEAST_DRIVEN:
+                    break  # a driver that is given up by all series but two does not come back
                 _, driver = self._expected(state)
                 state, misfit, driver = self._converged(chosen, _ROUNDS, driver)
                 cost = self._cost(misfit, chosen)

@@ -226,7 +226,7 @@ class _Fit:
         factors, weights = np.ones(self._n_factors, dtype=bool), np.zeros(d.shared.shape)
         price = np.full(len(weights), d.price)
         price[d.n_past :] = d.price_of_link
-        self._terms, self._gain = np.zeros(d.offered.shape, dtype=bool), np.zeros(weights.shape)
+        terms, gain = np.zeros(d.offered.shape, dtype=bool), np.zeros(weights.shape)
         for i, at in enumerate(d.at):
             found = backward_elimination(
                 np.block([[d.gram[i], with_factor[at]], [with_factor[at].T, moment]]),
@@ -237,10 +237,11 @@ class _Fit:
                 np.append(price[at], np.log(d.n) * factors),
             )
             n_terms = len(at)
-            self._terms[at, i], self._driven[i] = found.stays[:n_terms], found.stays[n_terms:]
-            self._gain[at, i], weights[at, i] = found.gain[:n_terms], found.weights[:n_terms]
+            terms[at, i], self._driven[i] = found.stays[:n_terms], found.stays[n_terms:]
+            gain[at, i], weights[at, i] = found.gain[:n_terms], found.weights[:n_terms]
             self._loading[i] = found.weights[n_terms:]
             self._unique[i] = max(found.left, float(self._least[i]))
+        self._terms, self._gain = terms, gain
         self._errors = d.now - d.columns @ weights
 
     def _settle(self) -> None:
@@ -248,8 +249,8 @@ class _Fit:
 
         Factors are sums of errors, these of columns: the products of columns are all it takes.
         """
-        d, used = self._d, self._terms.any(axis=1)
-        used[d.n_past :] = True
+        d, is_series = self._d, np.arange(len(self._terms)) >= self._d.n_past
+        used = self._terms.any(axis=1) | is_series
         columns, terms, shared = d.columns[:, used], self._terms[used], d.shared[used]
         products = columns.T @ columns / d.rows
         beside = BesideDrivers(products, shared, terms, self._driven.T)
@@ -336,10 +337,15 @@ def factor_model(correlation: FloatArray, n_factors: int = 1) -> tuple[FloatArra
     for _ in range(_EM_ROUNDS):
         unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
         scaled = loading / unique[:, None]
-        weight = np.linalg.solve(identity + loading.T @ scaled, scaled.T)  # of scores
+        weight = _solve(identity + loading.T @ scaled, scaled.T)  # of scores
         shared = correlation @ weight.T
         moment = identity - weight @ loading + weight @ shared
-        before, loading = loading, np.linalg.solve(moment, shared.T).T
+        before, loading = loading, _solve(moment, shared.T).T
         if np.abs(loading - before).max() < _CONVERGED:
             break
     return loading, weight
+
+
+def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve equations, mostly a single one, that of one factor."""
+    return np.asarray(right / matrix if len(matrix) == 1 else np.linalg.solve(matrix, right))

@@ -295,7 +295,7 @@ class _Fit:
         return np.asarray(self._state.unique[0])
 
     def search(self) -> None:
-        """Find terms and weights from several starts, then leave out terms one by one."""
+        """Find terms and weights from several starts; keep those that cost least."""
         best, chosen = self._state, self.terms
         loadings = np.ones((self._d.n_lags, self._d.n_series), dtype=bool)
         for links in self._d.starts():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causalformer.detect.criterion import backward_elimination, negentropy
+from causalformer.detect.criterion import BesideDrivers, backward_elimination, negentropy
 
 LAWS = ["laplace", "uniform", "exponential"]
 
@@ -68,3 +68,28 @@ def test_negentropy_of_other_laws_is_larger():
     assert min(others) > 0.03
     assert negentropy(np.zeros(1)) == 0
     assert np.isfinite(negentropy(np.zeros(10)))
+
+
+def test_weights_beside_drivers_are_those_of_least_squares():
+    """Every effect has terms and drivers of its own; several sets of drivers at once."""
+    rng = np.random.default_rng(0)
+    columns, effects = rng.standard_normal((200, 6)), rng.standard_normal((200, 3))
+    drivers = rng.standard_normal((4, 200, 2)) + columns[:, :2]
+    terms, driven = rng.random((6, 3)) < 0.5, np.array([[True, True, False], [True, False, False]])
+    beside = BesideDrivers(
+        columns.T @ columns / 200, columns.T @ effects / 200, terms, driven, ridge=0.0
+    )
+    found = beside.solved(
+        columns.T @ drivers / 200, drivers.mT @ drivers / 200, drivers.mT @ effects / 200
+    )
+    for which, driver in enumerate(drivers):
+        for i in range(3):
+            chosen = np.hstack([columns[:, terms[:, i]], driver[:, driven[:, i]]])
+            weights = np.linalg.lstsq(chosen, effects[:, i])[0]
+            n_terms = terms[:, i].sum()
+            assert found.weights[which, terms[:, i], i] == pytest.approx(weights[:n_terms])
+            assert found.loading[which, i, driven[:, i]] == pytest.approx(weights[n_terms:])
+            explained = (effects[:, i] @ chosen @ weights) / 200
+            assert found.explained[which, i] == pytest.approx(explained)
+        assert not found.weights[which][~terms].any()
+        assert not found.loading[which].T[~driven].any()

@@ -155,3 +155,32 @@ def test_it_must_be_likelier_than_it_is_rare(monkeypatch):
     assert found_in(x) is not None
     monkeypatch.setattr(hidden_series, "_UNLIKELY", better - hidden_series.CLEARLY + 0.01)
     assert found_in(x) is None
+
+
+def test_a_driver_that_is_given_up_is_not_looked_for(monkeypatch):
+    """Each beginning chooses terms once; if too few series keep the driver it ends there."""
+    n_choices, chosen = 0, hidden_series._Fit._chosen
+
+    def without_driver(fit, driver):
+        nonlocal n_choices
+        n_choices += 1
+        state, stays, gain = chosen(fit, driver)
+        stays[len(fit._d.tags) :, 2:] = False
+        return state, stays, gain
+
+    monkeypatch.setattr(hidden_series._Fit, "_chosen", without_driver)
+    assert found_in(system(WITHIN_THE_SLOT, CHAIN)) is None
+    assert 1 <= n_choices <= len(hidden_series._STRONG)
+
+
+def test_no_term_is_left_out_beside_a_driver_that_cannot_win(monkeypatch):
+    """Were all terms idle that may go, links alone would still cost less."""
+    tried, leave_out = [], hidden_series._Fit.leave_out
+    monkeypatch.setattr(
+        hidden_series._Fit, "leave_out", lambda fit: (tried.append(fit), leave_out(fit))
+    )
+    found = found_in(system(WITHIN_THE_SLOT, CHAIN))
+    assert len(tried) == 1
+    monkeypatch.setattr(hidden_series, "_UNLIKELY", found.better + 1e4)
+    assert found_in(system(WITHIN_THE_SLOT, CHAIN)) is None
+    assert len(tried) == 1

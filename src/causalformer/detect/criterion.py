@@ -9,6 +9,7 @@ and the price of its terms (Chen and Chen 2008).
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -60,21 +61,103 @@ def backward_elimination(
     ([True, False], 0.75)
     """
     inverse = np.linalg.inv(gram + _RIDGE * np.eye(len(gram)))
-    weights = inverse @ shared
+    weights, squares = inverse @ shared, inverse.diagonal()  # a view: it follows
     left = max(variance - float(shared @ weights), _TINY)
     stays = np.ones(len(gram), dtype=bool)
+    asked = np.where(kept, -np.inf, price)  # of what cannot go any more whatever its price
     while True:
-        lost = np.where(stays, weights**2 / np.where(stays, inverse.diagonal(), 1.0), 0.0)
+        lost = weights**2 / squares
         gain = n_samples * np.log1p(lost / left)
-        worth = np.where(stays & ~kept, gain - price, np.inf)
+        worth = gain - asked
         least = int(worth.argmin()) if len(gain) else 0
         if not len(gain) or worth[least] > 0.0:
-            return Kept(stays, np.where(stays, weights, 0.0), left, gain)
+            return Kept(stays, np.where(stays, weights, 0.0), left, np.where(stays, gain, 0.0))
         left += float(lost[least])
         row = inverse[least] / inverse[least, least]
-        weights = weights - row * weights[least]
-        inverse = inverse - np.outer(inverse[least], row)
-        stays[least] = False
+        weights -= row * weights[least]
+        inverse -= inverse[least][:, None] * row
+        inverse[least, least] = 1.0
+        stays[least], asked[least] = False, -np.inf
+
+
+class BesideDrivers:
+    """Least squares of several effects on terms of their own and on drivers that are expected.
+
+    In every round of an EM algorithm the products of the drivers change, those of the terms do not;
+    so the terms are taken out once, and what is left to solve is as small as the drivers are few.
+
+    Parameters
+    ----------
+    gram : array ``[column, column]``
+        Mean products of all columns that may be terms.
+    shared : array ``[column, effect]``
+        Their mean products with the effects.
+    terms : array of bool ``[column, effect]``
+        The terms of each effect.
+    driven : array of bool ``[driver, effect]``
+        The effects of each driver.
+    ridge : float
+        Added to the squares of terms and drivers.
+
+    Examples
+    --------
+    >>> beside = BesideDrivers(np.eye(1), np.array([[0.5]]), *np.ones((2, 1, 1), dtype=bool))
+    >>> solved = beside.solved(np.array([[0.5]]), np.array([[1.0]]), np.array([[1.0]]))
+    >>> solved.weights.round(3).tolist(), solved.loading.round(3).tolist()
+    ([[0.0]], [[1.0]])
+    """
+
+    def __init__(
+        self,
+        gram: FloatArray,
+        shared: FloatArray,
+        terms: BoolArray,
+        driven: BoolArray,
+        ridge: float = _RIDGE,
+    ) -> None:
+        n_columns, n_effects = terms.shape
+        most = max(int(terms.sum(axis=0).max(initial=0)), 1)
+        self._at = np.full((n_effects, most), n_columns)  # the last column is empty
+        self._inverse = np.zeros((n_effects, most, most))
+        self._shared = np.zeros((n_effects, most))
+        for i in range(n_effects):
+            at = np.flatnonzero(terms[:, i])
+            self._at[i, : len(at)], self._shared[i, : len(at)] = at, shared[at, i]
+            some = gram[np.ix_(at, at)] + ridge * np.eye(len(at))
+            self._inverse[i, : len(at), : len(at)] = np.linalg.inv(some)
+        self._alone = (self._inverse @ self._shared[..., None])[..., 0]
+        self._driven, self._n_columns = driven.T, n_columns
+        self._both = self._driven[:, :, None] & self._driven[:, None]
+        self._ridge = ridge * np.eye(len(driven))
+
+    def solved(
+        self,
+        with_driver: Float[np.ndarray, "*b column driver"],
+        moment: Float[np.ndarray, "*b driver driver"],
+        shared: Float[np.ndarray, "*b driver effect"],
+    ) -> "Solved":
+        """Give the weights, from the mean products of drivers: with columns, own, with effects."""
+        *batch, _, n_drivers = with_driver.shape
+        padded = np.concatenate([with_driver, np.zeros((*batch, 1, n_drivers))], axis=-2)
+        known = padded[..., self._at, :]  # *b, effect, term, driver
+        through = self._inverse @ known
+        beside = moment[..., None, :, :] + self._ridge - known.mT @ through
+        beside = np.where(self._both, beside, np.eye(n_drivers))
+        left = shared.mT - (known.mT @ self._alone[..., None])[..., 0]
+        loading = np.linalg.solve(beside, np.where(self._driven, left, 0.0)[..., None])[..., 0]
+        some = self._alone - (through @ loading[..., None])[..., 0]
+        weights = np.zeros((*batch, self._n_columns + 1, len(self._at)))
+        weights[..., self._at, np.arange(len(self._at))[:, None]] = some
+        explained = (self._shared * some).sum(axis=-1) + (shared.mT * loading).sum(axis=-1)
+        return Solved(weights[..., :-1, :], loading, explained)
+
+
+class Solved(NamedTuple):
+    """Weights of terms and drivers, and the mean square of the effects that they explain."""
+
+    weights: FloatArray  # *b, column, effect
+    loading: FloatArray  # *b, effect, driver
+    explained: FloatArray  # *b, effect
 
 
 def negentropy(x: FloatArray) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
-from causalformer.detect.criterion import backward_elimination, negentropy
+from causalformer.detect.criterion import BesideDrivers, backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST
 
 FloatArray = NDArray[np.float64]
@@ -105,25 +105,22 @@ def links_beside_factors(
     (np.True_, [[0, 5]])
     """
     best: BesideFactors | None = None
-    n_series = now.shape[1]
+    n_series, design = now.shape[1], None
     for n_factors in range(1, MOST_FACTORS + 1):
         n_loadings = n_series * n_factors - n_factors * (n_factors - 1) // 2
         if n_series < LEAST_DRIVEN or n_loadings >= n_series * (n_series - 1) // 2:
             break  # factors of few series can look like any graph
         starts = (factor_model, _robust_factor) if n_factors == 1 else (factor_model,)
-        prices = price, price_of_link
-        fits = (
-            _Fit(past, own, now, before, prices, n_factors, start, share).found()
-            for start in starts
-        )
-        for found in fits:
+        design = design or _Design(past, own, now, before, price, price_of_link, share)
+        for start in starts:
+            found = _Fit(design, n_factors, start).found()
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
     return best
 
 
-class _Fit:
-    """Links and a number of factors, found in turn with what the factors are expected to be."""
+class _Design:
+    """The columns that equations may have, and what the past alone leaves of the series."""
 
     def __init__(
         self,
@@ -131,134 +128,158 @@ class _Fit:
         own: Sequence[BoolArray],
         now: FloatArray,
         before: BoolArray,
-        prices: tuple[float, float],
-        n_factors: int,
-        start: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]],
+        price: float,
+        price_of_link: float,
         share: float,
     ) -> None:
-        self._now, self._n_factors = now, n_factors
-        self._price, self._price_of_link = prices
-        self._rows, self._n = len(now), share * len(now)
-        self._n_past = [columns.shape[1] for columns in past]
-        self._causes = [np.flatnonzero(before[:, i]) for i in range(now.shape[1])]
-        self._columns = [
-            np.hstack([columns, now[:, causes]])
-            for columns, causes in zip(past, self._causes, strict=True)
-        ]
-        self._gram = [columns.T @ columns / self._rows for columns in self._columns]
-        self._shared = [
-            columns.T @ now[:, i] / self._rows for i, columns in enumerate(self._columns)
-        ]
-        self._variance = (now**2).mean(axis=0)
-        self._kept = [
-            np.concatenate([which, np.zeros(len(causes), dtype=bool)])
-            for which, causes in zip(own, self._causes, strict=True)
-        ]
-        self._start(start)
-
-    def _start(self, start: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]]) -> None:
-        """Take the factors of what the past alone leaves."""
-        self._errors, n_terms = np.empty_like(self._now), 0
-        for i, n_past in enumerate(self._n_past):
+        self.now, self.price, self.price_of_link = now, price, price_of_link
+        self.rows, self.n = len(now), share * len(now)
+        n_past = [columns.shape[1] for columns in past]
+        of_past = np.repeat(np.eye(now.shape[1], dtype=bool), n_past, axis=0)
+        self.n_past, self.n_series = sum(n_past), now.shape[1]
+        self.columns = np.hstack([*past, now])
+        self.offered = np.vstack([of_past, before])  # column, effect
+        self.kept = np.zeros(self.offered.shape, dtype=bool)
+        self.kept[: self.n_past][of_past] = np.concatenate(own)
+        self.shared = self.columns.T @ now / self.rows
+        self.variance = np.diag(self.shared[self.n_past :])
+        self.at = [np.flatnonzero(which) for which in self.offered.T]
+        self.gram = [self.columns[:, at].T @ self.columns[:, at] / self.rows for at in self.at]
+        weights, self.n_terms = np.zeros(self.shared.shape), 0
+        for i in range(self.n_series):
+            at = self.at[i][: n_past[i]]
             found = backward_elimination(
-                self._gram[i][:n_past, :n_past],
-                self._shared[i][:n_past],
-                float(self._variance[i]),
-                self._kept[i][:n_past],
-                self._n,
-                self._price,
+                self.gram[i][: n_past[i], : n_past[i]],
+                self.shared[at, i],
+                float(self.variance[i]),
+                self.kept[at, i],
+                self.n,
+                price,
             )
-            self._errors[:, i] = self._now[:, i] - self._columns[i][:, :n_past] @ found.weights
-            n_terms += int(found.stays.sum())
-        spread = np.maximum(self._errors.std(axis=0), _TINY)
-        correlation = (self._errors / spread).T @ (self._errors / spread) / self._rows
-        loading, _ = start(correlation, self._n_factors)
+            weights[at, i] = found.weights
+            self.n_terms += int(found.stays.sum())
+        self.errors = now - self.columns @ weights
+        self.spread = np.maximum(self.errors.std(axis=0), _TINY)
+        scaled = self.errors / self.spread
+        self.correlation = scaled.T @ scaled / self.rows
+        self.unequal = _unequal(scaled)
+
+
+class _Fit:
+    """Links and a number of factors, found in turn with what the factors are expected to be."""
+
+    def __init__(
+        self,
+        design: _Design,
+        n_factors: int,
+        start: Callable[[FloatArray, int], tuple[FloatArray, FloatArray]],
+    ) -> None:
+        self._d, self._n_factors = design, n_factors
+        loading, _ = start(design.correlation, n_factors)
         unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
-        self._loading, self._unique = loading * spread[:, None], unique * spread**2
-        self._spread, self._least = spread, _LEAST_UNIQUE * spread**2
-        self._at_start = 2.0 * self._n * float(np.log(spread).sum()), n_terms * self._price
-        self._unequal = _unequal(self._errors / spread)
-        self._stays = [np.zeros(0, dtype=bool)] * len(spread)
-        self._gain = [np.zeros(0)] * len(spread)
+        self._loading = loading * design.spread[:, None]
+        self._unique, self._least = unique * design.spread**2, _LEAST_UNIQUE * design.spread**2
+        self._gain: FloatArray = np.zeros(design.shared.shape)
+        self._terms: BoolArray = np.zeros(design.offered.shape, dtype=bool)
+        self._driven: BoolArray = np.zeros(loading.shape, dtype=bool)
+        self._errors = design.errors
 
     def found(self) -> BesideFactors | None:
         """Choose terms and find weights until neither changes."""
+        d = self._d
         for _ in range(_CHOICES):
-            before = self._stays
-            self._step(choose=True)
-            if all(map(np.array_equal, before, self._stays)):
+            before = self._terms, self._driven.copy()
+            self._choose()
+            if all(map(np.array_equal, before, (self._terms, self._driven))):
                 break
-            cost = np.inf
-            for _ in range(_EM_ROUNDS):
-                self._step(choose=False)
-                if cost - self._misfit() < _SETTLED:
-                    break
-                cost = self._misfit()
+            self._settle()
         driven = (self._loading != 0).sum(axis=0)
-        if driven.min() < LEAST_DRIVEN or (self._unique < _ITSELF * self._spread**2).sum() == 1:
+        if driven.min() < LEAST_DRIVEN or (self._unique < _ITSELF * d.spread**2).sum() == 1:
             return None  # a factor of few series, or one that is a series itself
-        gain = np.zeros((len(self._causes), len(self._causes)))
-        for i, causes in enumerate(self._causes):
-            gain[causes, i] = self._gain[i][self._n_past[i] : self._n_past[i] + len(causes)]
-        of_all, of_group = len(self._causes) * np.log(self._n), driven * self._price_of_link
+        gain = self._gain[d.n_past :]
+        of_all, of_group = d.n_series * np.log(d.n), driven * d.price_of_link
         n_turns = self._n_factors * (self._n_factors - 1) // 2  # factors can be turned
-        n_past = sum(int(s[:k].sum()) for s, k in zip(self._stays, self._n_past, strict=True))
-        prices = n_past * self._price + int((gain > 0).sum()) * self._price_of_link
-        prices += float(np.minimum(of_all, of_group).sum() - n_turns * np.log(self._n))
-        misfit_before, prices_before = self._at_start
-        if (misfit_before - self._misfit()) / self._unequal < prices - prices_before:
+        n_past = int(self._terms[: d.n_past].sum())
+        prices = n_past * d.price + int((gain > 0).sum()) * d.price_of_link
+        prices += float(np.minimum(of_all, of_group).sum() - n_turns * np.log(d.n))
+        misfit_before = 2.0 * d.n * float(np.log(d.spread).sum())
+        misfit = self._misfit(self._between)
+        if (misfit_before - misfit) / d.unequal < prices - d.n_terms * d.price:
             return None  # what is shared may be the size of noise
-        expected, _ = self._expected()
-        left = self._errors - expected @ self._loading.T
-        cost = self._misfit() + prices
-        cost -= 2.0 * self._n * sum(map(negentropy, left.T))
+        scores, _ = self._scores()
+        left = self._errors - self._errors @ scores @ self._loading.T
+        cost = misfit + prices
+        cost -= 2.0 * d.n * sum(map(negentropy, left.T))
         return BesideFactors(float(cost), self._loading, gain)
 
-    def _expected(self) -> tuple[FloatArray, FloatArray]:
-        """Give the mean ``[sample, factor]`` and the variance of the factors, errors given."""
+    def _scores(self) -> tuple[FloatArray, FloatArray]:
+        """Give the weights of errors in the mean of the factors, and the variance of these."""
         scaled = self._loading / self._unique[:, None]
         variance = np.linalg.inv(np.eye(self._n_factors) + self._loading.T @ scaled)
-        return np.asarray(self._errors @ scaled @ variance), np.asarray(variance)
+        return np.asarray(scaled @ variance), np.asarray(variance)
 
-    def _step(self, *, choose: bool) -> None:
-        """Find the weights of all equations given the factors, and choose their terms if told."""
-        mean, variance = self._expected()
-        moment = mean.T @ mean / self._rows + variance
-        errors, stays, gains = np.empty_like(self._errors), list(self._stays), list(self._gain)
-        for i, columns in enumerate(self._columns):
-            with_factor = columns.T @ mean / self._rows
-            gram = np.block([[self._gram[i], with_factor], [with_factor.T, moment]])
-            shared = np.append(self._shared[i], self._now[:, i] @ mean / self._rows)
-            every = np.arange(len(gram))
-            at = every if choose else np.flatnonzero(self._stays[i])
-            kept, price = np.ones(len(at), dtype=bool), np.full(len(at), self._price_of_link)
-            if choose:
-                kept = np.append(self._kept[i], np.zeros(self._n_factors, dtype=bool))
-                price[: self._n_past[i]] = self._price
-                price[-self._n_factors :] = np.log(self._n)
+    def _choose(self) -> None:
+        """Choose the terms of all equations given the factors."""
+        d, (scores, variance) = self._d, self._scores()
+        mean = self._errors @ scores
+        with_factor, moment = d.columns.T @ mean / d.rows, mean.T @ mean / d.rows + variance
+        factors, weights = np.ones(self._n_factors, dtype=bool), np.zeros(d.shared.shape)
+        price = np.full(len(weights), d.price)
+        price[d.n_past :] = d.price_of_link
+        terms, gain = np.zeros(d.offered.shape, dtype=bool), np.zeros(weights.shape)
+        for i, at in enumerate(d.at):
             found = backward_elimination(
-                gram[np.ix_(at, at)],
-                shared[at],
-                float(self._variance[i]),
-                kept,
-                self._n,
-                price,
+                np.block([[d.gram[i], with_factor[at]], [with_factor[at].T, moment]]),
+                np.append(d.shared[at, i], with_factor[d.n_past + i]),
+                float(d.variance[i]),
+                np.append(d.kept[at, i], ~factors),
+                d.n,
+                np.append(price[at], np.log(d.n) * factors),
             )
-            weights, gain = np.zeros(len(gram)), np.zeros(len(gram))
-            weights[at], gain[at] = found.weights, found.gain
-            stays[i], gains[i] = np.isin(every, at[found.stays]), gain
-            n_columns = columns.shape[1]
-            errors[:, i] = self._now[:, i] - columns @ weights[:n_columns]
-            self._loading[i] = weights[n_columns:]
+            n_terms = len(at)
+            terms[at, i], self._driven[i] = found.stays[:n_terms], found.stays[n_terms:]
+            gain[at, i], weights[at, i] = found.gain[:n_terms], found.weights[:n_terms]
+            self._loading[i] = found.weights[n_terms:]
             self._unique[i] = max(found.left, float(self._least[i]))
-        self._errors, self._stays, self._gain = errors, stays, gains
+        self._terms, self._gain = terms, gain
+        self._errors = d.now - d.columns @ weights
 
-    def _misfit(self) -> float:
+    def _settle(self) -> None:
+        """Find the weights of the chosen terms.
+
+        Factors are sums of errors, these of columns: the products of columns are all it takes.
+        """
+        d, is_series = self._d, np.arange(len(self._terms)) >= self._d.n_past
+        used = self._terms.any(axis=1) | is_series
+        columns, terms, shared = d.columns[:, used], self._terms[used], d.shared[used]
+        products = columns.T @ columns / d.rows
+        beside = BesideDrivers(products, shared, terms, self._driven.T)
+        with_errors, between = columns.T @ self._errors / d.rows, self._between
+        cost = np.inf
+        for _ in range(_EM_ROUNDS):
+            scores, variance = self._scores()
+            with_factor, moment = with_errors @ scores, scores.T @ between @ scores + variance
+            found = beside.solved(with_factor, moment, with_factor[-d.n_series :].T)
+            self._loading = found.loading
+            self._unique = np.maximum(d.variance - found.explained, self._least)
+            with_errors = shared - products @ found.weights
+            between = with_errors[-d.n_series :] - found.weights.T @ with_errors
+            misfit = self._misfit(between)
+            if cost - misfit < _SETTLED:
+                break
+            cost = misfit
+        self._errors = d.now - columns @ found.weights
+
+    @property
+    def _between(self) -> FloatArray:
+        """Mean products of the errors."""
+        return np.asarray(self._errors.T @ self._errors / self._d.rows)
+
+    def _misfit(self, between: FloatArray) -> float:
         """Give twice the negative log-likelihood of normal errors, but for a constant."""
         sigma = self._loading @ self._loading.T + np.diag(self._unique)
-        moment = self._errors.T @ self._errors / self._rows
-        fit = np.linalg.slogdet(sigma)[1] + np.trace(np.linalg.solve(sigma, moment))
-        return self._n * float(fit - len(sigma))
+        fit = np.linalg.slogdet(sigma)[1] + np.trace(np.linalg.solve(sigma, between))
+        return self._d.n * float(fit - len(sigma))
 
 
 def _unequal(errors: Float[np.ndarray, "sample series"]) -> float:
@@ -316,10 +337,15 @@ def factor_model(correlation: FloatArray, n_factors: int = 1) -> tuple[FloatArra
     for _ in range(_EM_ROUNDS):
         unique = np.maximum(1.0 - (loading**2).sum(axis=1), _LEAST_UNIQUE)
         scaled = loading / unique[:, None]
-        weight = np.linalg.solve(identity + loading.T @ scaled, scaled.T)  # of scores
+        weight = _solve(identity + loading.T @ scaled, scaled.T)  # of scores
         shared = correlation @ weight.T
         moment = identity - weight @ loading + weight @ shared
-        before, loading = loading, np.linalg.solve(moment, shared.T).T
+        before, loading = loading, _solve(moment, shared.T).T
         if np.abs(loading - before).max() < _CONVERGED:
             break
     return loading, weight
+
+
+def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve equations, mostly a single one, that of one factor."""
+    return np.asarray(right / matrix if len(matrix) == 1 else np.linalg.solve(matrix, right))

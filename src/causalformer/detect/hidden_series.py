@@ -21,13 +21,14 @@ likelihood itself falls by less than its price.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
 from causalformer.detect.contemporaneous import CLEARLY, HIDDEN, PREDICTED, Present, Term, forms
-from causalformer.detect.criterion import backward_elimination
+from causalformer.detect.criterion import BesideDrivers, backward_elimination
 from causalformer.detect.factors import factor_model
 from causalformer.detect.few_terms import NOT_STRAIGHT, basis_term
 from causalformer.detect.samples import Samples
@@ -127,6 +128,10 @@ def find_hidden_series(
         return None
     fit = _Fit(design)
     fit.search()
+    needed = design.cost_alone - CLEARLY - _UNLIKELY
+    if fit.driven.sum() < LEAST_DRIVEN or fit.least_cost > needed:
+        return None
+    fit.leave_out()
     left_alone = fit.unique < _ITSELF * design.variance_alone
     if fit.driven.sum() < LEAST_DRIVEN or left_alone.sum() == 1:
         return None
@@ -223,85 +228,137 @@ class _Design:
         return [s for k, s in enumerate(starts) if not any((s == t).all() for t in starts[:k])]
 
 
+class _State(NamedTuple):
+    """What EM has found, from one or more beginnings (b)."""
+
+    memory: FloatArray  # b
+    loading: FloatArray  # b, series, lag
+    unique: FloatArray  # b, series
+    weights: FloatArray  # b, column, series
+
+    def at(self, which: Any) -> "_State":
+        """Take some of them."""
+        return _State(*(x[which] for x in self))
+
+
+class _Driver(NamedTuple):
+    """What is expected of the driver, as Fourier coordinates: real and imaginary parts in turn."""
+
+    lagged: FloatArray  # b, lag, coordinate
+    power: FloatArray  # b, frequency
+
+
 class _Fit:
-    """Weights, and what is expected of the driver, found in turn."""
+    """Weights, and what is expected of the driver, found in turn.
+
+    Everything is kept as Fourier coordinates of norm one, real and imaginary parts in turn: mean
+    products are the same as over time, and a lag is a turn at every frequency.
+    """
 
     def __init__(self, design: _Design) -> None:
         self._d, n, n_lags = design, design.n, design.n_lags
-        turn = np.exp(-2j * np.pi * np.arange(n // 2 + 1) / n)
-        self._turn, self._delays = turn, turn ** np.arange(n_lags)[:, None]
-        self._times = np.full(len(turn), 2.0)  # every frequency stands for its negative, too
+        self._turn = np.exp(-2j * np.pi * np.arange(n // 2 + 1) / n)
+        self._delays = self._turn ** np.arange(n_lags)[:, None]
+        self._cosines = np.ascontiguousarray((self._turn ** np.arange(n_lags + 1)[:, None]).real)
+        self._times = np.full(len(self._turn), 2.0)  # every frequency stands for its negative, too
         self._times[0] = 1.0
         if n % 2 == 0:
             self._times[-1] = 1.0
+        self._norm = np.sqrt(self._times / n)
+        self._waves = self._coordinates(np.hstack([design.columns, design.now]))
         self._apart = np.abs(np.subtract.outer(np.arange(n_lags), np.arange(n_lags)))
-        self.cost, self.memory = np.inf, 0.0
-        self._terms: BoolArray = np.zeros((len(design.tags) + n_lags, design.n_series), dtype=bool)
-        self._gain: FloatArray = np.zeros(self._terms.shape)
-        self._loading: FloatArray = np.zeros((design.n_series, n_lags))
-        self.unique: FloatArray = np.ones(design.n_series)
-        self._errors: FloatArray = design.now
+        self.cost, self.terms = (
+            np.inf,
+            np.zeros((len(design.tags) + n_lags, design.n_series), dtype=bool),
+        )
+        self._gain: FloatArray = np.zeros(self.terms.shape)
+        self._state = _State(
+            np.zeros(1),
+            np.zeros((1, design.n_series, n_lags)),
+            np.ones((1, design.n_series)),
+            np.zeros((1, len(design.tags), design.n_series)),
+        )
 
     @property
     def driven(self) -> BoolArray:
         """The series with a loading."""
-        return np.asarray(self._terms[len(self._d.tags) :].any(axis=0))
+        return np.asarray(self.terms[len(self._d.tags) :].any(axis=0))
+
+    @property
+    def memory(self) -> float:
+        """The memory of the driver."""
+        return float(self._state.memory[0])
+
+    @property
+    def unique(self) -> FloatArray:
+        """The variance of every series that is neither its terms' nor the driver's."""
+        return np.asarray(self._state.unique[0])
 
     def search(self) -> None:
-        """Find terms and weights from several starts, then leave out terms one by one."""
-        best = self._state
-        best_terms, best_gain = self._terms, self._gain
+        """Find terms and weights from several starts; keep those that cost least."""
+        best, chosen = self._state, self.terms
         loadings = np.ones((self._d.n_lags, self._d.n_series), dtype=bool)
         for links in self._d.starts():
-            terms, begun = np.vstack([links, loadings]), []
-            for driver in self._first_guesses(links):
-                amplitude = np.fft.rfft(np.sqrt(0.5) * driver)
-                self._take(amplitude, np.full(len(amplitude), 0.5))  # half of it is noise
-                begun.append((self._converged(terms, _FIRST_ROUNDS), self._state))
-            self._state = min(begun, key=lambda one: one[0])[1]
-            self._expect()
+            terms = np.vstack([links, loadings])
+            amplitude = np.sqrt(0.5) * self._coordinates(self._first_guesses(links)).view(complex)
+            half = np.full(amplitude.shape, 0.5)  # half of it is noise
+            begun, misfit, driver = self._converged(
+                terms, _FIRST_ROUNDS, self._driver(amplitude, half)
+            )
+            first = slice(int(misfit.argmin()), int(misfit.argmin()) + 1)
+            state, driver = begun.at(first), _Driver(*(x[first] for x in driver))
             for _ in range(_CHOICES):
-                before = self._terms
-                self._maximise(None)
-                if np.array_equal(before, self._terms):
-                    break
-                self._expect()
-                self._converged(self._terms, _ROUNDS)
-                cost = self._cost(self._terms)
+                before = chosen
+                state, chosen, gain = self._chosen(driver)
+                driven = chosen[len(self._d.tags) :].any(axis=0)
+                if np.array_equal(before, chosen) or driven.sum() < LEAST_DRIVEN:
+                    break  # a driver that is given up by all series but two does not come back
+                _, driver = self._expected(state)
+                state, misfit, driver = self._converged(chosen, _ROUNDS, driver)
+                cost = self._cost(misfit, chosen)
                 if cost < self.cost:
-                    self.cost, best = cost, self._state
-                    best_terms, best_gain = self._terms, self._gain
-        self._terms, self._gain, self._state = best_terms, best_gain, best
-        self._leave_out()
+                    self.cost, best = cost, state
+                    self.terms, self._gain = chosen, gain
+        self._state = best
 
-    def _leave_out(self) -> None:
+    def leave_out(self) -> None:
         """Leave out terms whose loss lowers the likelihood by less than their price."""
-        d, price = self._d, self._prices
-        kept = np.vstack([d.kept, np.zeros((d.n_lags, d.n_series), dtype=bool)])
+        price = self._prices
         for _ in range(_SWEEPS):
-            before, may_go = self.cost, self._terms & ~kept & (self._gain < price + _SURE)
+            before, may_go = self.cost, self._may_go
             for term in sorted(np.argwhere(may_go).tolist(), key=lambda at: self._gain[tuple(at)]):
-                terms, state = self._terms.copy(), self._state
+                terms = self.terms.copy()
                 terms[tuple(term)] = False
-                self._expect()
-                self._converged(terms, _ROUNDS_WITHOUT)
-                cost = self._cost(terms)
+                _, driver = self._expected(self._state)
+                state, misfit, _ = self._converged(terms, _ROUNDS_WITHOUT, driver)
+                cost = self._cost(misfit, terms)
                 if cost < self.cost:
-                    self.cost, self._terms = cost, terms
+                    self.cost, self.terms, self._state = cost, terms, state
                 else:
                     self._gain[tuple(term)] = cost - self.cost + price[term[0], 0]
-                    self._state = state
             if self.cost == before:
                 break
-        self._expect()
+
+    @property
+    def least_cost(self) -> float:
+        """What is left of the cost if all terms that may go were idle: likelihoods only fall."""
+        return self.cost - float((self._prices * self._may_go).sum())
+
+    @property
+    def _may_go(self) -> BoolArray:
+        kept = np.vstack([self._d.kept, np.zeros((self._d.n_lags, self._d.n_series), dtype=bool)])
+        return np.asarray(self.terms & ~kept & (self._gain < self._prices + _SURE))
 
     def links(self) -> tuple[BoolArray, FloatArray]:
         """Give the links ``[cause, effect, lag]``, and what speaks for each that may be."""
         d, size = self._d, (self._d.n_series, self._d.n_series, self._d.n_lags)
         links, gain = np.zeros(size, dtype=bool), np.zeros(size)
-        driver = self._errors - self._driver @ self._loading.T
+        _, expected = self._expected(self._state)
+        waves = np.ascontiguousarray(expected.lagged[0]).view(complex) / self._norm
+        loading, weights = self._state.loading[0], self._state.weights[0]
+        driver = d.now - d.columns @ weights - np.fft.irfft(waves, d.n).T @ loading.T
         for i in range(d.n_series):
-            at = np.flatnonzero(self._terms[: len(d.tags), i])
+            at = np.flatnonzero(self.terms[: len(d.tags), i])
             basis, _ = np.linalg.qr(d.columns[:, at])
             free = d.columns - basis @ (basis.T @ d.columns)
             square = np.maximum((free**2).sum(axis=0), _TINY)
@@ -311,7 +368,7 @@ class _Fit:
                 / max(float(driver[:, i] @ driver[:, i]), _TINY)
             )
             for column, (cause, lag, _) in enumerate(d.tags):
-                if self._terms[column, i]:
+                if self.terms[column, i]:
                     links[cause, i, lag] |= cause != i
                     worth = self._gain[column, i]
                 elif d.offered[column, i] and square[column] > _RIDGE * d.n:
@@ -321,7 +378,12 @@ class _Fit:
                 gain[cause, i, lag] = max(gain[cause, i, lag], worth)
         return links, gain
 
-    def _first_guesses(self, terms: BoolArray) -> list[FloatArray]:
+    def _coordinates(self, columns: Float[np.ndarray, "sample column"]) -> FloatArray:
+        """Give the Fourier coordinates ``[column, coordinate]``."""
+        waves = np.fft.rfft(columns.T) * self._norm
+        return np.ascontiguousarray(waves).view(np.float64)
+
+    def _first_guesses(self, terms: BoolArray) -> FloatArray:
         """Give what errors beside some terms have in common, and each of them."""
         d, errors = self._d, np.empty_like(self._d.now)
         for i in range(d.n_series):
@@ -330,93 +392,105 @@ class _Fit:
             errors[:, i] = d.now[:, i] - d.columns[:, at] @ np.linalg.solve(gram, d.shared[at, i])
         errors = _standard(errors)
         _, weight = factor_model(errors.T @ errors / d.n)
-        return [_standard((errors @ weight.T)[:, [0]])[:, 0], *errors.T]
+        return np.column_stack([_standard((errors @ weight.T)[:, [0]]), errors])
 
-    @property
-    def _state(self) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        return self.memory, self._loading, self.unique, self._errors
-
-    @_state.setter
-    def _state(self, state: tuple[float, FloatArray, FloatArray, FloatArray]) -> None:
-        self.memory, self._loading, self.unique, self._errors = state
-
-    @property
+    @cached_property
     def _prices(self) -> FloatArray:
         """The prices of columns, then of loadings, ``[term, 1]``."""
         loadings = np.full(self._d.n_lags, self._d.price_of_loading)
         return np.append(self._d.price, loadings)[:, None]
 
-    def _cost(self, terms: BoolArray) -> float:
-        return self._misfit + float((self._prices * terms).sum() + np.log(self._d.n))
+    def _cost(self, misfit: FloatArray, terms: BoolArray) -> float:
+        return float(misfit[0]) + float((self._prices * terms).sum() + np.log(self._d.n))
 
-    def _converged(self, terms: BoolArray, rounds: int) -> float:
-        """Find the weights of some terms; give twice the negative log-likelihood."""
-        before = np.inf
-        for _ in range(rounds):
-            self._maximise(terms)
-            self._expect()
-            if before - self._misfit < _CONVERGED:
-                break
-            before = self._misfit
-        return self._misfit
-
-    def _expect(self) -> None:
-        """Find what is expected of the driver, and the likelihood, frequency by frequency."""
-        errors = np.fft.rfft(self._errors, axis=0).T
-        response = self._loading @ self._delays
-        spectrum = 1.0 / np.abs(1.0 - self.memory * self._turn) ** 2
-        told = (np.abs(response) ** 2 / self.unique[:, None]).sum(axis=0)
-        heard = (response.conj() * errors / self.unique[:, None]).sum(axis=0)
-        variance = 1.0 / (1.0 / spectrum + told)
-        alone = (np.abs(errors) ** 2 / self.unique[:, None]).sum(axis=0)
-        n = self._d.n
-        misfit = n * np.log(self.unique).sum() + (self._times * np.log1p(spectrum * told)).sum()
-        misfit += (self._times * (alone - variance * np.abs(heard) ** 2)).sum() / n
-        self._misfit = float(misfit) - n * self._d.n_series
-        self._take(variance * heard, variance)
-
-    def _take(self, amplitude: NDArray[np.complex128], variance: FloatArray) -> None:
-        """Take the expected driver at every lag, and its autocovariance."""
-        n, n_lags = self._d.n, self._d.n_lags
-        driver = np.fft.irfft(amplitude, n)
-        self._driver = np.column_stack([np.roll(driver, lag) for lag in range(n_lags)])
-        self._moment = np.fft.irfft(np.abs(amplitude) ** 2 / n + variance, n)[: n_lags + 1]
-
-    def _maximise(self, terms: BoolArray | None) -> None:
-        """Find the weights of some terms given the driver; choose among all if none are given."""
+    def _converged(
+        self, terms: BoolArray, rounds: int, driver: _Driver
+    ) -> tuple[_State, FloatArray, _Driver]:
+        """Find the weights of some terms; give twice the negative log-likelihood, too."""
         d, n_columns = self._d, len(self._d.tags)
-        with_driver = d.columns.T @ self._driver / d.n
-        moment = self._moment[self._apart]
-        gram = np.block([[d.gram, with_driver], [with_driver.T, moment]])
-        shared = np.vstack([d.shared, self._driver.T @ d.now / d.n])
-        errors, unique = np.empty_like(d.now), np.empty(d.n_series)
+        beside = BesideDrivers(d.gram, d.shared, terms[:n_columns], terms[n_columns:], _RIDGE)
+        going = np.arange(len(driver.power))
+        state, misfit = self._updated(beside, driver), np.full(len(going), np.inf)
+        for done in range(rounds):
+            some = self._updated(beside, _Driver(*(x[going] for x in driver))) if done else state
+            found, expected = self._expected(some)
+            for whole, part in zip((*state, *driver), (*some, *expected), strict=True):
+                whole[going] = part
+            before, misfit[going] = misfit[going], found
+            going = going[before - found >= _CONVERGED]
+            if not len(going):
+                break
+        return state, misfit, driver
+
+    def _expected(self, state: _State) -> tuple[FloatArray, _Driver]:
+        """Find the likelihood, and what is expected of the driver, frequency by frequency."""
+        d = self._d
+        memory, loading, unique, weights = state
+        spectrum = 1.0 / (1.0 + memory[:, None] ** 2 - 2.0 * memory[:, None] * self._cosines[1])
+        scaled = (loading / unique[..., None]).mT
+        between = scaled @ loading
+        told = np.zeros((len(memory), d.n_lags))
+        for lag in range(d.n_lags):  # what is said of pairs of lags hangs on how far apart they are
+            told[:, lag] = np.where(self._apart == lag, between, 0.0).sum(axis=(1, 2))
+        told = np.maximum(told @ self._cosines[: d.n_lags], 0.0)
+        by_lag = np.concatenate([-scaled @ weights.mT, scaled], axis=-1) @ self._waves
+        heard = (self._delays.conj() * by_lag.view(complex)).sum(axis=1)
+        variance = 1.0 / (1.0 / spectrum + told)
+        square = 1.0 + (weights * (d.gram @ weights - 2.0 * d.shared)).sum(axis=1)
+        misfit = d.n * (np.log(unique) + square / unique - 1.0).sum(axis=-1)
+        misfit += (self._times * np.log1p(spectrum * told)).sum(axis=-1)
+        misfit -= (variance * (heard.real**2 + heard.imag**2)).sum(axis=-1)
+        return misfit, self._driver(variance * heard, variance)
+
+    def _driver(self, amplitude: NDArray[np.complex128], variance: FloatArray) -> _Driver:
+        lagged = (amplitude[:, None] * self._delays).view(np.float64)
+        return _Driver(lagged, amplitude.real**2 + amplitude.imag**2 + self._times * variance)
+
+    def _products(self, driver: _Driver) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Give the mean products of the driver: with columns, with series, and its own by lag."""
+        products = self._waves @ driver.lagged.mT / self._d.n
+        n_columns = len(self._d.tags)
+        by_lag = driver.power @ self._cosines.T / self._d.n
+        return products[:, :n_columns], products[:, n_columns:].mT, by_lag
+
+    def _updated(self, beside: BesideDrivers, driver: _Driver) -> _State:
+        """Find the weights of some terms given the driver."""
+        with_driver, with_series, by_lag = self._products(driver)
+        found = beside.solved(with_driver, by_lag[:, self._apart], with_series)
+        return self._made(found.weights, found.loading, 1.0 - found.explained, by_lag)
+
+    def _made(
+        self, weights: FloatArray, loading: FloatArray, left: FloatArray, by_lag: FloatArray
+    ) -> _State:
+        now, before = by_lag[:, 0], by_lag[:, 1]
+        memory = np.clip(before / now, -_MOST_MEMORY, _MOST_MEMORY)
+        scale = np.sqrt(np.maximum(now - memory * before, _TINY))  # its own errors: variance one
+        unique = np.maximum(left, _LEAST_UNIQUE * self._d.variance_alone)
+        return _State(memory, loading * scale[:, None, None], unique, weights)
+
+    def _chosen(self, driver: _Driver) -> tuple[_State, BoolArray, FloatArray]:
+        """Choose terms given the driver; give their gain, too."""
+        d, n_columns = self._d, len(self._d.tags)
+        with_driver, with_series, by_lag = self._products(driver)
+        gram = np.block([[d.gram, with_driver[0]], [with_driver[0].T, by_lag[0][self._apart]]])
+        shared = np.vstack([d.shared, with_series[0]])
         weights, gain = np.zeros(shared.shape), np.zeros(shared.shape)
-        stays = np.zeros(shared.shape, dtype=bool)
+        stays, left = np.zeros(shared.shape, dtype=bool), np.empty((1, d.n_series))
         every = np.ones(d.n_lags, dtype=bool)
         for i in range(d.n_series):
-            at = np.flatnonzero(np.append(d.offered[:, i], every) if terms is None else terms[:, i])
-            if terms is None:
-                kept = np.append(d.kept[:, i], ~every)[at]
-                prices = self._prices[at, 0]
-                found = backward_elimination(
-                    gram[np.ix_(at, at)], shared[at, i], 1.0, kept, d.n, prices
-                )
-                stays[at, i], gain[at, i] = found.stays, found.gain
-                weights[at, i], left = found.weights, found.left
-            else:
-                some = gram[np.ix_(at, at)] + _RIDGE * np.eye(len(at))
-                weights[at, i] = np.linalg.solve(some, shared[at, i])
-                left = 1.0 - float(shared[at, i] @ weights[at, i])
-            errors[:, i] = d.now[:, i] - d.columns @ weights[:n_columns, i]
-            unique[i] = max(left, _LEAST_UNIQUE * d.variance_alone[i])
-        now, before = self._moment[:2]
-        self.memory = float(np.clip(before / now, -_MOST_MEMORY, _MOST_MEMORY))
-        scale = np.sqrt(max(now - self.memory * before, _TINY))  # its own errors have variance one
-        self._loading = np.asarray(weights[n_columns:].T * scale)
-        self.unique = unique
-        self._errors = errors
-        if terms is None:
-            self._terms, self._gain = stays, gain
+            at = np.flatnonzero(np.append(d.offered[:, i], every))
+            found = backward_elimination(
+                gram[np.ix_(at, at)],
+                shared[at, i],
+                1.0,
+                np.append(d.kept[:, i], ~every)[at],
+                d.n,
+                self._prices[at, 0],
+            )
+            stays[at, i], gain[at, i] = found.stays, found.gain
+            weights[at, i], left[0, i] = found.weights, found.left
+        state = self._made(weights[None, :n_columns], weights[None, n_columns:].mT, left, by_lag)
+        return state, stays, gain
 
 
 def _order(within: BoolArray) -> list[int]:

@@ -431,6 +431,7 @@ class TestBadInput:
         with pytest.raises(DataError, match="column 'B' has no value at all; drop it"):
             tiny().fit(make_frame(60).assign(B=np.nan))
 
+    @pytest.mark.filterwarnings("ignore:nothing can be predicted")  # of 24 slots
     def test_a_lowered_max_lag_is_said(self):
         with pytest.warns(DataWarning, match="lowered from 9: 24 slots allow no more"):
             model = tiny(max_lag=9).fit(make_frame(24))

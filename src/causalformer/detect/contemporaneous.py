@@ -580,6 +580,7 @@ def _pair_tests(
     """
     (straight, *bent), correlation = _form_tests(left, observed, n_terms, shares)
     p_value = _combined([straight, *bent, *(p.T for p in bent)], _shares(2 * len(bent)))
+    p_value = np.maximum(p_value, p_value.T)  # equal but for rounding
     np.fill_diagonal(p_value, 1.0)
     np.fill_diagonal(correlation, 0.0)
     return p_value, correlation

@@ -39,6 +39,7 @@ from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
+from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples, make_samples
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
@@ -54,9 +55,6 @@ from causalformer.training import CheckpointFile, Epoch, History
 FloatArray = NDArray[np.float64]
 Instantaneous = bool | Literal["auto"]
 
-_LEAST_SLOTS = 20
-_LEAST_SAMPLES = 10
-_LIKELY = 0.1  # largest q-value of lagged edges that the present is freed from
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
 _MASK = "scores.tested"  # in a model file, as 0 and 1
 
@@ -250,10 +248,10 @@ def fit_default(
     Values that interpolation left count as missing unless `lines_are_data`.
     """
     check_usable(table, min_slots=2, missing_ok=True)
-    if table.n_slots < _LEAST_SLOTS:
+    if table.n_slots < POLICY.least_samples:
         raise DataError(
-            f"{table.source} has {table.n_slots} rows; fewer than {_LEAST_SLOTS} cannot be tested "
-            "out of sample: give more rows"
+            f"{table.source} has {table.n_slots} rows; fewer than {POLICY.least_samples} cannot be "
+            "tested out of sample: give more rows"
         )
     expected_plan(table, options, settings)
     table, interpolated = (table, "") if lines_are_data else without_interpolated(table)
@@ -268,10 +266,11 @@ def fit_default(
     scores = replace(table, values=values)
     choice = _max_lag(options, scores)
     n_samples = len(slots_with_past(table.segments, choice.max_lag))
-    if n_samples < _LEAST_SAMPLES:
+    least = POLICY.least_samples // 2
+    if n_samples < least:
         raise DataError(
             f"{table.source}: {n_samples} rows have {choice.max_lag} rows of their own recording "
-            f"before them, at least {_LEAST_SAMPLES} are needed; choose a smaller max_lag, or give "
+            f"before them, at least {least} are needed; choose a smaller max_lag, or give "
             "longer recordings"
         )
     longest = max((edge.lag or 0 for edge in options.knowledge.required), default=0)
@@ -309,7 +308,7 @@ def fit_default(
     present = make_present(
         levelled(table) if scaling.by_run else table.values,
         samples,
-        evidence.q_value <= _LIKELY,
+        evidence.q_value <= POLICY.second_look,
         known.allowed[..., 1:],
         evidence.removal.error,
         evidence.removal.residual,

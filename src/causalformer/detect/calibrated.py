@@ -14,6 +14,7 @@
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from causalformer.detect.evidence import (
 from causalformer.detect.few_terms import SparseTests, sparse_tests
 from causalformer.detect.flow import flow_tests
 from causalformer.detect.lags import single_lag_errors
+from causalformer.detect.policy import POLICY
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
 from causalformer.devices import has_float64
@@ -46,10 +48,6 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Arrays = dict[str, NDArray[Any]]
 
-SOME_EVIDENCE = 0.1  # largest p-value of pairs whose lags are tried one by one
-_TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
-_ONE_SIDED = 0.674  # quantile of the normal distribution at 75 %
-_LEAST_JUDGED = 20  # slots that an effect is judged by; fewer tell no standard error
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
@@ -133,9 +131,8 @@ class Evidence:
         error of about one over the root of the number of samples.
         """
         n_slots = np.maximum(np.diag(self.removal.n_together), 1.0)
-        return np.asarray(
-            (np.sqrt(np.maximum(self.size, 0.0)) + _ONE_SIDED / np.sqrt(n_slots)) ** 2
-        )
+        beyond = NormalDist().inv_cdf(1.0 - POLICY.doubt)
+        return np.asarray((np.sqrt(np.maximum(self.size, 0.0)) + beyond / np.sqrt(n_slots)) ** 2)
 
 
 def new_network(
@@ -282,7 +279,7 @@ def gather_evidence(
         sparse = sparse_tests(samples, allowed, own, model.sources)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, lag_profile, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    network_p = np.where(np.diag(removal.n_together) >= _LEAST_JUDGED, network_p, 1.0)
+    network_p = np.where(np.diag(removal.n_together) >= POLICY.least_samples, network_p, 1.0)
     if settings.sparse_evidence and samples.wanders is not None:
         # what is held out lies elsewhere than what was learned from: nothing averages out
         causes = torch.arange(model.n_causes)[:, None] if model.sources is None else model.sources.T
@@ -290,7 +287,8 @@ def gather_evidence(
     # terms that leave out what the network knows find false causes: they may only confirm it
     believed = ~sparse.refuted(removal.residual, samples.observed.cpu().numpy())
     sparse_counts = settings.sparse_evidence & (own | believed)
-    both = half_cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
+    weights = POLICY.straight_share, POLICY.bent_share
+    both = half_cauchy_combination(sparse.p_value, network_p, weights=weights)
     confirmed = np.clip(both, network_p**2, network_p) if settings.sparse_evidence else network_p
     p_value = np.where(sparse_counts, both, np.maximum(confirmed, SMALLEST))
     unexplained = settings.sparse_evidence & ~believed
@@ -301,7 +299,7 @@ def gather_evidence(
     effect = np.where(looked_at, removal.gain / np.maximum(removal.error, 1e-12), 0.0)
     size = np.where(sparse_counts, np.maximum(effect, sparse.explained), effect)
     sparse_leads = sparse_counts & (sparse.p_value < network_p)
-    between = (p_value <= SOME_EVIDENCE) & ~own & ~sparse_leads & looked_at
+    between = (p_value <= POLICY.second_look) & ~own & ~sparse_leads & looked_at
     fewer = samples.thinned(_MOST_TO_DESCRIBE)
     lag_error = single_lag_errors(model, fewer, between, ridge, lag_weight)
     pairs: Arrays = {

@@ -39,7 +39,6 @@ from causalformer.detect.edges import FoundEdges, found_edges
 from causalformer.detect.filling import fill_from_past
 from causalformer.detect.lag_choice import LONGEST, LagChoice, affordable, suggest_max_lag
 from causalformer.detect.memory import MemoryPlan, Size, memory_limit, plan_memory
-from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples, make_samples
 from causalformer.detect.stability import edge_frequency
 from causalformer.devices import fast_small_steps
@@ -50,6 +49,7 @@ from causalformer.graph import CausalGraph
 from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.model.channels import ChannelNetwork
 from causalformer.model_files import StoredModel
+from causalformer.policy import POLICY
 from causalformer.training import CheckpointFile, Epoch, History
 
 FloatArray = NDArray[np.float64]

@@ -16,9 +16,9 @@ from causalformer.data.scaling import LEAST_TO_LEVEL, fit_normal_scores, fit_run
 from causalformer.detect.change import Change
 from causalformer.detect.edges import FoundEdges
 from causalformer.detect.lag_choice import LagChoice
-from causalformer.detect.policy import POLICY
 from causalformer.errors import DataWarning
 from causalformer.names import listed
+from causalformer.policy import POLICY
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from causalformer.detect.contemporaneous import (
 )
 from causalformer.detect.criterion import negentropy
 from causalformer.detect.edges import contemporaneous_q
-from causalformer.detect.policy import POLICY, Policy, varied
+from causalformer.policy import POLICY, Policy, varied
 from evidence_examples import make_present as present_of
 from evidence_examples import samples_of
 

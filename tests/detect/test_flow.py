@@ -11,7 +11,7 @@ from causalformer.data.scaling import fit_normal_scores
 from causalformer.datasets import make_lorenz96
 from causalformer.detect import calibrated, flow
 from causalformer.detect.flow import flow_tests
-from causalformer.detect.policy import varied
+from causalformer.policy import varied
 from evidence_examples import samples_of
 
 RING = 6

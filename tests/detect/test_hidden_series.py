@@ -8,8 +8,8 @@ from causalformer.bench.violations import claims, drawn_violation
 from causalformer.detect import hidden_series
 from causalformer.detect.contemporaneous import Term
 from causalformer.detect.hidden_series import find_hidden_series
-from causalformer.detect.policy import POLICY, varied
 from causalformer.errors import DataWarning
+from causalformer.policy import POLICY, varied
 from evidence_examples import make_present, samples_of
 
 N_SLOTS, MAX_LAG, N_SERIES = 600, 3, 5

@@ -2,7 +2,7 @@
 
 ``python -m causalformer.bench.sensitivity --out benchmarks/sensitivity`` fits about thirty drawn
 systems, one of every third family of the violations suite and all nulls, with each number of
-`causalformer.detect.policy`, and each setting of the default that decides, at half and at twice its
+`causalformer.policy`, and each setting of the default that decides, at half and at twice its
 value, and compares the graphs with those as it is. ``--quick`` takes every fifth of the systems. A
 probability that would pass 1 is brought half of the way there. Finished numbers are kept in
 ``results.csv``; the same command goes on behind them.
@@ -25,8 +25,8 @@ from causalformer.bench.timing import one_thread
 from causalformer.bench.violations import claims, drawn_violation
 from causalformer.config import DetectorSettings
 from causalformer.datasets import VIOLATIONS, Generated
-from causalformer.detect.policy import numbers, varied
 from causalformer.files import write_text
+from causalformer.policy import numbers, varied
 
 if TYPE_CHECKING:
     import pandas as pd

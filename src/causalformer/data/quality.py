@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from causalformer.detect.policy import POLICY
 from causalformer.errors import DataWarning
 from causalformer.names import listed
+from causalformer.policy import POLICY
 from causalformer.scratch import n_missing
 
 FloatArray = NDArray[np.float64]

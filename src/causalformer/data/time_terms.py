@@ -48,9 +48,9 @@ from numpy.typing import NDArray
 from causalformer import scratch
 from causalformer.arrays import orthonormal
 from causalformer.data.series import SeriesTable
-from causalformer.detect.policy import POLICY
 from causalformer.errors import SettingsError
 from causalformer.names import listed
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 

@@ -30,7 +30,6 @@ from causalformer.detect.calibrated import (
 )
 from causalformer.detect.few_terms import SparseTests
 from causalformer.detect.lag_choice import network_lags
-from causalformer.detect.policy import POLICY
 from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
 from causalformer.detect.screening import TOGETHER, n_candidates, screen
@@ -39,6 +38,7 @@ from causalformer.errors import DamagedFileError
 from causalformer.knowledge import KnownGraph
 from causalformer.model.channels import ChannelNetwork, side_by_side
 from causalformer.parallel import Item, Map, Result, elsewhere
+from causalformer.policy import POLICY
 from causalformer.training import CheckpointFile, Epoch, History
 
 BoolArray = NDArray[np.bool_]

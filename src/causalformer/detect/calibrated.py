@@ -34,7 +34,6 @@ from causalformer.detect.evidence import (
 from causalformer.detect.few_terms import SparseTests, sparse_tests
 from causalformer.detect.flow import flow_tests
 from causalformer.detect.lags import single_lag_errors
-from causalformer.detect.policy import POLICY
 from causalformer.detect.removal import RemovalErrors, removal_errors
 from causalformer.detect.samples import Samples
 from causalformer.devices import has_float64
@@ -42,6 +41,7 @@ from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channel_loss import masked_source_loss
 from causalformer.model.channels import ChannelNetwork
 from causalformer.parallel import threads
+from causalformer.policy import POLICY
 from causalformer.training import CheckpointFile, Epoch, History, OneCycle, train
 
 FloatArray = NDArray[np.float64]

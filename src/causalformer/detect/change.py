@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.arrays import orthonormal
-from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

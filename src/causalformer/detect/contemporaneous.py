@@ -40,8 +40,8 @@ from causalformer.detect.evidence import SMALLEST, cauchy_combination
 from causalformer.detect.factors import BesideFactors, links_beside_factors
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
 from causalformer.detect.few_terms import basis_term, basis_terms, search_terms
-from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

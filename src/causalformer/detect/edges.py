@@ -17,10 +17,10 @@ from causalformer.detect.contemporaneous import (
 from causalformer.detect.evidence import SMALLEST, false_discovery_q
 from causalformer.detect.hidden import beside_a_driver, hidden_drivers
 from causalformer.detect.hidden_series import HiddenSeries, find_hidden_series
-from causalformer.detect.policy import POLICY
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

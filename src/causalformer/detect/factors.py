@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from causalformer.detect.criterion import backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST
-from causalformer.detect.policy import POLICY
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -38,8 +38,8 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 
 from causalformer.detect.evidence import SMALLEST
-from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -42,9 +42,9 @@ from causalformer.detect.contemporaneous import (
 )
 from causalformer.detect.factors import MOST_FACTORS, factor_model, misfit
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
-from causalformer.detect.policy import POLICY
 from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

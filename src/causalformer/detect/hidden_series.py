@@ -30,8 +30,8 @@ from causalformer.detect.contemporaneous import PREDICTED, Present, Term, forms
 from causalformer.detect.criterion import backward_elimination
 from causalformer.detect.factors import factor_model
 from causalformer.detect.few_terms import basis_term
-from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

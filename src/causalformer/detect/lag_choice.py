@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.data.windows import slots_with_past
-from causalformer.detect.policy import POLICY
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 

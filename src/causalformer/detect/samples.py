@@ -14,7 +14,7 @@ from causalformer import scratch
 from causalformer.data.windows import slots_with_past
 from causalformer.detect.filling import expected_past, past_covariance
 from causalformer.detect.folds import blocked_folds, folds_of_runs
-from causalformer.detect.policy import POLICY
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

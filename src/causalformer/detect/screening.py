@@ -24,10 +24,10 @@ from torch import Tensor
 
 from causalformer.config import DetectorSettings
 from causalformer.detect.few_terms import SparseTests, n_shared_products, sparse_tests
-from causalformer.detect.policy import POLICY
 from causalformer.detect.samples import Samples
 from causalformer.devices import fast_small_steps
 from causalformer.parallel import Map
+from causalformer.policy import POLICY
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]

@@ -165,11 +165,6 @@ class Policy:
 
     # ------------------------------------------------------------------ missing values
 
-    gap_caution: float = _number(
-        0.5,
-        "Power of the correction for errors of unequal size where samples are weighed for gaps.",
-        "Choice: the weights did a part of it; half and twice: bench.sensitivity.",
-    )
     needed_values: int = _number(
         4,
         "Past values that an effect hangs on, by which samples with gaps are counted.",

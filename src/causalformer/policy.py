@@ -100,12 +100,6 @@ class Policy:
         "Difference of the mean of two halves that is warned of, in standard deviations.",
         "Large by Cohen (1988), who takes .8.",
     )
-    left_over: float = _number(
-        0.06,
-        "Squared partial correlation below which a link within the slot may be what the network's "
-        "model leaves of the past.",
-        "Choice on rings of Lorenz 96; half and twice: bench.sensitivity.",
-    )
     reach: float = _number(
         5.0,
         "Standard deviations, told from quartiles, beyond which a value does not count as farther "
@@ -175,8 +169,9 @@ class Policy:
 
     half_waves: int = _number(
         6,
-        "Half waves by which a trend bends, and the weights of a mechanism that changes.",
-        "Choice: three ups and downs in the record; half and twice: bench.sensitivity.",
+        "Half waves by which a trend bends, and a mechanism that changes. What swings more "
+        "often may be a season, which must stand out from as many frequencies on either side.",
+        "Choice: what is seen three times is no trend any more; half and twice: bench.sensitivity.",
     )
     near_past: float = _number(
         4.0,
@@ -184,22 +179,6 @@ class Policy:
         "as many beside which seasons are.",
         "Schwert (1989), l4 and l12.",
     )
-    least_periods: float = _number(
-        3.0,
-        "Periods of a season that must be seen.",
-        "Choice: two are a coincidence.",
-    )
-    sure_periods: float = _number(
-        10.0,
-        "Periods that must be seen of a season which is itself not among its lines.",
-        "Choice; half and twice: bench.sensitivity.",
-    )
-    around: int = _number(
-        6,
-        "Frequencies on either side that a season must stand out from.",
-        "Choice: an F test with 24 degrees of freedom; half and twice: bench.sensitivity.",
-    )
-
     # ------------------------------------------------------------------ what follows
 
     @property
@@ -211,6 +190,11 @@ class Policy:
     def far_past(self) -> float:
         """Schwert's longer past."""
         return 3.0 * self.near_past
+
+    @property
+    def least_periods(self) -> float:
+        """Periods that must be seen of a season: what swings less often is a trend."""
+        return self.half_waves / 2
 
     @property
     def straight_share(self) -> float:

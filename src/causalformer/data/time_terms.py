@@ -670,7 +670,7 @@ def _local_gain(x: FloatArray, frequency: float, others: Sequence[Term]) -> floa
     course = _course(x, [season])
     rest = x - _course(x, [season, *others])
     rest = np.nan_to_num(rest - np.nanmean(rest))
-    distance = (np.arange(POLICY.around) + 1.5) / len(x)
+    distance = (np.arange(POLICY.half_waves) + 1.5) / len(x)
     around = np.concatenate([frequency - distance, frequency + distance])
     around = around[(around > 0) & (around < 0.5)]
     waves = np.exp(-2j * np.pi * np.outer(around, np.arange(len(x))))
@@ -700,7 +700,7 @@ def _base_frequencies(lines: Sequence[_Line]) -> list[float]:
     """Sort the lines of all series into seasons: a lowest frequency and its multiples.
 
     The lowest itself may be too weak to be seen: half, a third or a quarter of the lowest line is
-    taken if more lines are multiples of that, and ten of its periods are seen.
+    taken if more lines are multiples of that, and three of its periods are seen.
     """
     left = sorted(lines, key=lambda line: line.frequency)
     frequencies = []
@@ -709,7 +709,7 @@ def _base_frequencies(lines: Sequence[_Line]) -> list[float]:
         seasons = [
             (lowest.frequency / part, [line for line in left if line.is_multiple(lowest, part)])
             for part in (1, 2, 3, 4)
-            if part == 1 or lowest.frequency / part * lowest.beside.n_slots >= POLICY.sure_periods
+            if part == 1 or lowest.frequency / part * lowest.beside.n_slots >= POLICY.least_periods
         ]
         base, season = max(seasons, key=lambda found: len(found[1]))
         frequencies.append(_common_frequency(base, season))

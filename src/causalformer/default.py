@@ -55,6 +55,7 @@ from causalformer.training import CheckpointFile, Epoch, History
 FloatArray = NDArray[np.float64]
 Instantaneous = bool | Literal["auto"]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
 _MASK = "scores.tested"  # in a model file, as 0 and 1
 

@@ -58,6 +58,7 @@ Kind = Literal["trend", "shift", "season"]
 Season = str | float | Sequence[float] | None
 
 _KINDS: Final[tuple[Kind, ...]] = ("trend", "shift", "season")
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _LONGEST = 4000  # slots; in longer series the past does not grow any more
 _MOST_SLOTS = 2**17  # longer segments are taken as they are: the search would need much memory
 _MOST_TERMS = 20  # that a series is searched for

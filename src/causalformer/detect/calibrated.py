@@ -48,6 +48,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Arrays = dict[str, NDArray[Any]]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_PER_EPOCH = 3_000  # samples that are learned from before the next epoch begins
 _SMALLEST_BATCH, _LARGEST_BATCH = 42, 341  # samples, of which a fold may not see all
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from

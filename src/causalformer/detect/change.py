@@ -31,6 +31,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
 _MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
 _NEARLY = 0.99  # what is clearly less need not be looked at closely

@@ -47,6 +47,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_EXACT = 800  # equations up to which all orders are compared
 _ROUNDS = 20  # of moves in a large graph, at most
 _MOST_MOVED = 30  # series up to which an order is improved by moves; they cost its cube

@@ -27,6 +27,7 @@ from causalformer.policy import POLICY
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 MOST_FACTORS = 3
 _CHOICES = 8  # rounds in which terms are chosen
 _EM_ROUNDS, _CONVERGED = 200, 1e-4

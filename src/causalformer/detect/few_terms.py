@@ -67,6 +67,7 @@ BoolArray = NDArray[np.bool_]
 
 N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_CHOSEN = 100  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
 TERMS_IN_ROWS = 2**23  # that the variance of scores is read from, at most

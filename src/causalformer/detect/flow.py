@@ -46,6 +46,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _NOTHING = -1  # in place of a second cause
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_ROWS = 2**12
 _LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
 _SAME = 1e-6  # share of a term's variance below which others say the same

@@ -50,6 +50,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _ROUNDS = 50
 _FACTOR_ROUNDS = 4
 _TINY = 1e-12

@@ -36,6 +36,7 @@ from causalformer.policy import POLICY
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 MOST_SERIES = 12
 _STRONG = (np.inf, 4.0, 2.0)  # links beside which the search begins, in prices
 _FIRST_ROUNDS, _CHOICES, _ROUNDS, _ROUNDS_WITHOUT = 8, 6, 40, 6  # of EM, and of choosing terms

@@ -11,6 +11,7 @@ from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 LONGEST = 10
 
 

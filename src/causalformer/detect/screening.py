@@ -32,6 +32,7 @@ from causalformer.policy import POLICY
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 TOGETHER = 16  # series up to which one network holds all effects
 _POOL = 30  # series that terms are chosen from, if they cannot be all
 _GROUP = 25  # effects that are looked at together

@@ -13,9 +13,10 @@ import pytest
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable
 from causalformer.data.quality import wandering
-from causalformer.data.time_terms import Term, check_seen, find_time_terms
+from causalformer.data.time_terms import Term, check_seen, dickey_fuller, find_time_terms
 from causalformer.detect.contemporaneous import (
     Present,
+    _Design,
     _first_look,
     _given_all,
     as_levels,
@@ -109,6 +110,13 @@ def test_doubt(doubt, drawn):
     assert lagged_edges(evidence, 0.05, SETTINGS)[0, 1] == drawn
 
 
+def test_bent_share():
+    """One link in five is bent, in one of three forms: such a term costs log 12 more."""
+    present = present_of(np.random.default_rng(0).standard_normal((100, 2)))
+    prices = _Design(present, ~np.eye(2, dtype=bool), 0)._prices
+    assert prices[1:] - prices[0] == pytest.approx(np.log(12.0))
+
+
 @pytest.mark.parametrize(("farthest", "same"), [(7.0, True), (4.0, False)])
 def test_reach(farthest, same):
     """Beyond five standard deviations of a normal law nothing counts as farther out."""
@@ -160,6 +168,21 @@ def test_needed_values():
     samples = make_samples(x, [slice(0, 401)], np.zeros(401, int), 1, 4)
     share = 1.0 - float(samples.hidden.double().mean())
     assert samples.n_informed == int(samples.n_observed * share**4)
+
+
+def test_near_past():
+    """Of 400 slots a walk is told by five past changes, of 100 by four."""
+    for n_slots, n_lags in ((100, 4), (400, 5)):
+        x = np.random.default_rng(0).standard_normal(n_slots).cumsum()
+        change, level = np.diff(x), x[:-1]
+        columns = [level, *(np.append(np.zeros(k), change[:-k]) for k in range(1, n_lags + 1))]
+        design = np.column_stack([*columns, np.ones(len(level))])[n_lags:]
+        inverse = np.linalg.inv(design.T @ design)
+        weights = inverse @ design.T @ change[n_lags:]
+        left = change[n_lags:] - design @ weights
+        variance = (left @ left) / (len(design) - design.shape[1])
+        expected = weights[0] / np.sqrt(variance * inverse[0, 0])
+        assert dickey_fuller(x) == pytest.approx(expected)
 
 
 def test_half_waves():

@@ -22,24 +22,12 @@ ROOT: Final = Path(__file__).parents[2]
 
 ALL: Final = "test_policy.py"
 TESTS: Final = {
-    "level": ("detect/test_flow.py", "detect/test_change.py"),
-    "claim": ("detect/test_contemporaneous.py::TestShape", "detect/test_hidden_series.py"),
     "even_odds": ("detect/test_edges.py",),
-    "doubt": ("detect/test_edges.py", "detect/test_calibrated.py"),
-    "bent_share": ("detect/test_contemporaneous.py", "detect/test_few_terms.py"),
     "hidden_share": ("detect/test_hidden.py", "detect/test_hidden_series.py"),
-    "least_share": ("test_diagnostics.py", "detect/test_change.py"),
+    "least_share": ("test_diagnostics.py",),
     "level_shift": ("test_diagnostics.py",),
-    "reach": ("detect/test_contemporaneous.py",),
-    "near_lag": ("detect/test_edges.py",),
     "further_lag": ("detect/test_edges.py",),
     "further_lag_t": ("detect/test_edges.py",),
-    "samples_per_weight": ("detect/test_lag_choice.py",),
-    "least_candidates": ("detect/test_screening.py",),
-    "least_samples": ("detect/test_screening.py", "detect/test_hidden.py"),
-    "least_driven": ("detect/test_factors.py",),
-    "half_waves": ("data/test_time_terms.py",),
-    "near_past": ("data/test_time_terms.py",),
 }
 """Where a number is tested besides `ALL`."""
 

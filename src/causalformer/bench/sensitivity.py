@@ -218,7 +218,7 @@ def table_of(frame: "pd.DataFrame") -> str:
             row[f"edges, {label}"] = int(some["edges_changed"].sum())
             row[f"warnings, {label}"] = int(some["warnings_changed"].sum())
         rows.append(row)
-    columns = list(rows[0])
+    columns = list(rows[0]) if rows else ["number"]
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(str(row[c]) for c in columns) + " |" for row in rows]
     still = [
@@ -253,16 +253,16 @@ def main() -> None:
     frame = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["number"])
     done = set(frame["number"])
     left = [name for name in [AS_IT_IS, *(options.number or values())] if name not in done]
+    command = ["python", "-m", "causalformer.bench.sensitivity", *sys.argv[1:]]
     with _trained_once():
         for name in left:
             outcomes = _reference(chosen) if name == AS_IT_IS else run(name, chosen)
             new = pd.DataFrame([asdict(outcome) for outcome in outcomes])
             frame = new if frame.empty else pd.concat([frame, new], ignore_index=True)
             write_text(path, frame.to_csv(index=False))
+            write_text(options.out / "table.md", table_of(frame))
+            write_environment(options.out / "environment.json", command)
             print(name, flush=True)
-    write_text(options.out / "table.md", table_of(frame))
-    command = ["python", "-m", "causalformer.bench.sensitivity", *sys.argv[1:]]
-    write_environment(options.out / "environment.json", command)
 
 
 def _reference(chosen: Iterable[System]) -> list[Outcome]:

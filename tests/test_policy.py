@@ -162,6 +162,14 @@ def test_least_driven(n_driven, found):
     assert (factor is not None and factor.driven.sum() == n_driven) == found
 
 
+@pytest.mark.parametrize(("share", "found"), [(0.06, True), (0.04, False)])
+def test_least_side(share, found):
+    x = np.random.default_rng(0).standard_normal((1000, 1))
+    x[int(share * 1000) :] += 4.0
+    followed = find_time_terms(SeriesTable(x, ("a",))).followed.get((0, 0), ())
+    assert (Term("shift", int(share * 1000)) in followed) == found
+
+
 def test_needed_values():
     x = np.random.default_rng(0).standard_normal((401, 2))
     x[::2, 0] = np.nan

@@ -179,6 +179,12 @@ class Policy:
         "as many beside which seasons are.",
         "Schwert (1989), l4 and l12.",
     )
+    least_side: float = _number(
+        0.05,
+        "Share of a segment that a level shift has before and after it.",
+        "Trimming of Bai and Perron (2003), the least that they tabulate.",
+    )
+
     # ------------------------------------------------------------------ what follows
 
     @property

@@ -557,7 +557,7 @@ class _Innovations:
         """Give the gain of a level shift at every slot; zero near the ends."""
         after = self._in_place()[::-1].cumsum(axis=0)[::-1]
         square = after[:, -1] - (after[:, 1:-1] ** 2).sum(axis=1)
-        side = POLICY.least_samples // 2
+        side = max(POLICY.least_samples // 2, int(POLICY.least_side * self.n_slots))
         usable = square > _SAME * self.n_slots
         usable[:side] = usable[-side:] = False
         explained = after[:, 0] ** 2 / np.where(usable, square, 1.0)

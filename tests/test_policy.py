@@ -13,12 +13,16 @@ import pytest
 from causalformer.config import DetectorSettings
 from causalformer.data import SeriesTable
 from causalformer.data.quality import wandering
-from causalformer.data.time_terms import Term, check_seen, dickey_fuller, find_time_terms
+from causalformer.data.time_terms import Term as TimeTerm
+from causalformer.data.time_terms import check_seen, dickey_fuller, find_time_terms
 from causalformer.detect.contemporaneous import (
+    PREDICTED,
     Present,
+    Term,
     _Design,
     _first_look,
     _given_all,
+    _left_over,
     as_levels,
     standardised,
 )
@@ -117,6 +121,16 @@ def test_bent_share():
     assert prices[1:] - prices[0] == pytest.approx(np.log(12.0))
 
 
+@pytest.mark.parametrize(("square", "left_over"), [(0.055, True), (0.065, False)])
+def test_left_over(square, left_over):
+    """Beside a network that knows more a link must explain six percent."""
+    present = present_of(np.random.default_rng(0).standard_normal((100, 2)))
+    known = replace(present, terms=[[Term(0, PREDICTED, 0)], []])
+    partial = np.full((2, 2), np.sqrt(square))
+    assert _left_over(known, partial)[0, 1] == left_over
+    assert not _left_over(present, partial).any()
+
+
 @pytest.mark.parametrize(("farthest", "same"), [(7.0, True), (4.0, False)])
 def test_reach(farthest, same):
     """Beyond five standard deviations of a normal law nothing counts as farther out."""
@@ -146,7 +160,7 @@ def test_candidates():
 def test_least_segment(n_slots, searched):
     x = np.random.default_rng(0).standard_normal((n_slots, 2)) + np.arange(n_slots)[:, None]
     found = find_time_terms(SeriesTable(x, ("a", "b")))
-    assert (found.followed.get((0, 0)) == (Term("trend", 0),)) == searched
+    assert (found.followed.get((0, 0)) == (TimeTerm("trend", 0),)) == searched
     walk = np.random.default_rng(2).standard_normal((300, 1)).cumsum(axis=0)[:n_slots]
     assert not wandering(walk[:49], [slice(0, 49)]).any()
 
@@ -167,7 +181,7 @@ def test_least_side(share, found):
     x = np.random.default_rng(0).standard_normal((1000, 1))
     x[int(share * 1000) :] += 4.0
     followed = find_time_terms(SeriesTable(x, ("a",))).followed.get((0, 0), ())
-    assert (Term("shift", int(share * 1000)) in followed) == found
+    assert (TimeTerm("shift", int(share * 1000)) in followed) == found
 
 
 def test_needed_values():
@@ -200,7 +214,7 @@ def test_half_waves():
     for n_half_waves, held in ((6, True), (8, False)):
         wave = 3.0 * np.cos(np.pi * n_half_waves * t)[:, None]
         terms = find_time_terms(SeriesTable(wave + noise, ("a",))).followed.get((0, 0), ())
-        assert (Term("trend", n_half_waves) in terms) == held
+        assert (TimeTerm("trend", n_half_waves) in terms) == held
     table = SeriesTable(np.zeros((60, 1)), ("a",))
     check_seen(table, [20])
     with pytest.raises(SettingsError, match="too long"):

@@ -100,6 +100,13 @@ class Policy:
         "Difference of the mean of two halves that is warned of, in standard deviations.",
         "Large by Cohen (1988), who takes .8.",
     )
+    left_over: float = _number(
+        0.06,
+        "Squared partial correlation below which a link within the slot may be what the network's "
+        "model leaves of the past.",
+        "Choice: without it links of neighbours are drawn (a false one in each of two of 86 "
+        "systems, seeds 70100.. and 71000..); half and twice: bench.sensitivity.",
+    )
     reach: float = _number(
         5.0,
         "Standard deviations, told from quartiles, beyond which a value does not count as farther "

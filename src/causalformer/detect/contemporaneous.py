@@ -243,6 +243,7 @@ def contemporaneous_evidence(present: Present, allowed: BoolArray) -> Contempora
             p_value[x, y] = p_value[y, x] = _combined([forth[0], back[0]], (0.5, 0.5))
             partial[x, y] = partial[y, x] = forth[1]
         _draw(linked, edges, probability, allowed)
+    linked &= ~_left_over(present, partial)
     drawn = linked | linked.T
     hidden = np.where(_in_cliques(drawn), np.maximum(hidden, 0.5), hidden)
     p_value = np.where(drawn | ~candidate, p_value, 1.0)  # explained by other links
@@ -348,6 +349,17 @@ def _are_dependent(present: Present, part: list[int]) -> bool:
     size = np.linalg.eigvalsh(correlation)
     copies = int((np.abs(np.triu(correlation, 1)) > 1.0 - _EXACT).any(axis=0).sum())
     return int((size < _EXACT).sum()) > copies
+
+
+def _left_over(present: Present, partial: FloatArray) -> BoolArray:
+    """Say which pairs may share no more than what a network leaves of their past.
+
+    Where causes act together, as in Lorenz 96, no model resolves the past well, and what it leaves
+    is shared by neighbours. So if the network predicts one of two series better than the terms do,
+    their link must explain as much as was asked of links beside the past before.
+    """
+    either = present.by_network[:, None] | present.by_network
+    return np.asarray(either & (partial**2 < POLICY.left_over))
 
 
 def _draw(

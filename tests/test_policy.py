@@ -28,7 +28,7 @@ from causalformer.detect.contemporaneous import (
 )
 from causalformer.detect.edges import lagged_edges, main_lag
 from causalformer.detect.factors import links_beside_factors
-from causalformer.detect.few_terms import SparseTests
+from causalformer.detect.few_terms import SparseTests, sparse_tests
 from causalformer.detect.lag_choice import network_lags
 from causalformer.detect.samples import make_samples
 from causalformer.detect.screening import n_candidates
@@ -219,3 +219,22 @@ def test_half_waves():
     check_seen(table, [20])
     with pytest.raises(SettingsError, match="too long"):
         check_seen(table, [21])
+
+
+def test_gap_caution():
+    """Where values are missing unequal errors raise a variance by its root only."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 2)) * np.exp(rng.standard_normal((400, 1)))
+    x[1:, 1] += 0.3 * x[:-1, 0]
+    x[rng.random(x.shape) < 0.1] = np.nan
+    samples = make_samples(x, [slice(0, 400)], np.zeros(400, int), 1, 4)
+    allowed, own = np.ones((2, 2, 1), bool), np.eye(2, dtype=bool)
+
+    def p_value():
+        return np.log(sparse_tests(samples, allowed, own).p_value[0, 1])
+
+    with varied(gap_caution=0.0):
+        none = p_value()
+    with varied(gap_caution=1.0):
+        whole = p_value()
+    assert none + 0.35 * (whole - none) < p_value() < none + 0.7 * (whole - none)

@@ -300,14 +300,14 @@ def _search_with_gaps(
     rows = products.rows if products.every == 1 else _columns(samples)
     wanders = _of(samples, causes)
     terms = products.weighed(causes, effect, weight)
-    search = Search(terms, 0, allowed, own, wanders)
+    search = Search(terms, 0, allowed, own, POLICY.gap_caution, wanders)
     for _ in range(_WEIGHINGS if observed.sum() >= POLICY.least_samples else 0):
         assert samples.hidden is not None
         hidden = samples.hidden[:, causes].flatten(1).cpu().numpy()
         lacking = hidden[observed][:, search.values]
         weight[observed] = _weights(search.errors(rows)[observed] ** 2, lacking)
         terms = products.weighed(causes, effect, weight)
-        search = Search(terms, 0, allowed, own, wanders)
+        search = Search(terms, 0, allowed, own, POLICY.gap_caution, wanders)
     search.judge(products.rows, observed[:: products.every])
     return search
 
@@ -629,9 +629,10 @@ class Search:
         effect: int,
         allowed: BoolArray,
         own: int,
+        caution: float = 1.0,
         wanders: BoolArray | None = None,
     ) -> None:
-        self._terms, self._n = terms, float(terms.n_samples)
+        self._terms, self._caution, self._n = terms, caution, float(terms.n_samples)
         self._shared, self._variance = terms.shared[:, effect], float(terms.variance[effect])
         n_terms = len(self._shared)
         self._effect = n_terms + effect  # its place behind the terms
@@ -748,7 +749,7 @@ class Search:
             for form in np.unique(terms % _N_FORMS):
                 alike = terms % _N_FORMS == form
                 raised[alike] = np.maximum(raised[alike], raised[alike].mean())
-            p_value = self._combined(terms, share, freedom, beside, raised)
+            p_value = self._combined(terms, share, freedom, beside, raised**self._caution)
         best = terms[share.argmax()]
         strength = abs(float(beside.shared[best])) / float(beside.variance[best])
         return TestOfCause(p_value, float(rest[best]), strength)
@@ -1013,7 +1014,7 @@ class Search:
     def _robust_share(self, term: int, chosen: IntArray, beside: _Beside, share: float) -> float:
         """Lower the share that a term explains by how much unequal errors raise its variance."""
         raised = self._unequal(np.array([term]), chosen, beside)
-        return float(share / (share + raised[0] * (1.0 - share)))
+        return float(share / (share + raised[0] ** self._caution * (1.0 - share)))
 
     def _freed(
         self,

@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test docs soak steady lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-violations bench-calibration bench-missing bench-case bench-speed bench-scale bench-profile readme clean
+.PHONY: demo test docs soak steady lint setup bench-paper bench-suites bench-default bench-short bench-generated bench-violations bench-calibration bench-missing bench-case bench-speed bench-scale bench-profile bench-sensitivity mutants readme clean
 
 setup: $(READY)
 
@@ -35,6 +35,10 @@ docs: $(READY)
 SOAK ?= --rounds 25 --examples 1000
 soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
+
+# Every number that decides at half and at twice: whether the tests notice.
+mutants: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m mutants
 
 # The tests in the browser, again and again beside four busy loops: make steady ROUNDS=5
 ROUNDS ?= 20
@@ -89,6 +93,10 @@ bench-calibration: $(READY)
 # The paper's case study fMRI-15 over 50 seeds, beside seeds of the published implementation.
 bench-case: $(READY)
 	$(BIN)/python -m causalformer.bench.case_study --data $(DATA) --reference $(DATA)/../reference --n-jobs 2 --out benchmarks/case-study
+
+# Every number that decides at half and at twice: what becomes of graphs; goes on where it was stopped.
+bench-sensitivity: $(READY)
+	$(BIN)/python -m causalformer.bench.sensitivity --out benchmarks/sensitivity
 
 readme: $(READY)
 	$(BIN)/python -m causalformer.bench.readme README.md benchmarks

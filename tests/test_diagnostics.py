@@ -124,6 +124,24 @@ def test_edges_never_stand_beside_the_word_of_none():
     ]
 
 
+@pytest.mark.parametrize(("r2", "nothing"), [(0.008, True), (0.012, False)])
+def test_less_than_one_percent_is_nothing(r2, nothing):
+    table = SeriesTable(frame().to_numpy(), ("A", "B", "C"))
+    found = replace(choose(make_evidence()), lagged=np.zeros((3, 3, 2), dtype=bool))
+    said = _warnings(table, table.values, np.full(3, r2), found, LagChoice(2, "chosen"))
+    assert any("nothing can be predicted" in text for text in said) == nothing
+
+
+@pytest.mark.parametrize(("moved", "told"), [(1.1, True), (0.9, False)])
+def test_halves_are_apart_from_a_standard_deviation_on(moved, told):
+    scores = np.zeros((200, 3))
+    scores[100:, 1] = moved
+    table = SeriesTable(frame(200).to_numpy(), ("A", "B", "C"))
+    found = choose(make_evidence())
+    said = _warnings(table, scores, np.ones(3), found, LagChoice(2, "chosen"))
+    assert any("the level of B differs" in text for text in said) == told
+
+
 def test_noise_cannot_be_predicted():
     noise = np.random.default_rng(1).standard_normal((300, 3))
     with pytest.warns(DataWarning, match="nothing can be predicted"):

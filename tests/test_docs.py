@@ -13,6 +13,7 @@ import pytest
 from causalformer import CausalFormer
 from causalformer.datasets import load_example
 from causalformer.default import RENAMED
+from causalformer.policy import numbers
 
 pytest.importorskip("sphinx")
 
@@ -71,6 +72,12 @@ def test_links_to_tables_and_scripts_lead_to_pages(from_the_tree):
     assert from_the_tree.filled(text) == (
         "[a](/benchmarks.md#default) [b](/auto_gallery/prior_knowledge.rst)"
     )
+
+
+def test_every_number_that_decides_is_on_its_page(from_the_tree):
+    page = from_the_tree.filled("<!-- numbers -->")
+    for name, (value, _, _) in numbers().items():
+        assert f"| `{name}` | {value:g} |" in page
 
 
 def test_every_command_is_on_the_page_of_the_command_line(from_the_tree):

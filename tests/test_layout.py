@@ -15,7 +15,7 @@ LAYERS = [
     {"files", "names", "arrays", "scratch", "notebook"},
     {"progress"},
     {"formats"},
-    {"graph", "config"},
+    {"graph", "config", "policy"},
     {"truth", "knowledge", "metrics", "data", "devices", "parallel"},
     {"datasets", "model", "checkpoint"},
     {"training"},

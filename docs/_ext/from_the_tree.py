@@ -5,6 +5,7 @@ A page asks for one with a comment on a line of its own::
     <!-- api: causalformer.data -->         every public name of a module
     <!-- cli -->                            the help of every command
     <!-- results: default/table.md -->      a file under benchmarks/, if it is there
+    <!-- numbers -->                        every number that decides about a graph
 
 So nothing of it can go stale. Links to tables under ``benchmarks/`` and to scripts of the gallery
 lead to the pages that show them. The build fails if a page would load anything from another host.
@@ -47,7 +48,7 @@ MODULES = (
 )
 """The modules of the reference; a name is described where the first of them offers it."""
 
-_MARKER = re.compile(r"^<!-- (api|cli|results)(?:: (\S+))? -->$", flags=re.MULTILINE)
+_MARKER = re.compile(r"^<!-- (api|cli|results|numbers)(?:: (\S+))? -->$", flags=re.MULTILINE)
 _TABLE = re.compile(r"\]\((?:\.\./)+benchmarks/([\w-]+)/([\w-]+)\.md\)")
 _SECTIONS = {"published-runs": "published-runs", "paper-tables": "the-papers-tables"}
 """Where the page of all results shows a file, if not in the section of its folder."""
@@ -82,7 +83,12 @@ def filled(text: str, page: str = "index") -> str:
     def results_here(name: str) -> str:
         return results(name).replace("](../benchmarks/", f"]({to_the_tree}benchmarks/")
 
-    parts: dict[str, Callable[[str], str]] = {"api": api, "cli": commands, "results": results_here}
+    parts: dict[str, Callable[[str], str]] = {
+        "api": api,
+        "cli": commands,
+        "results": results_here,
+        "numbers": deciding_numbers,
+    }
     text = _TABLE.sub(lambda link: f"](/benchmarks.md#{_SECTIONS.get(link[2], link[1])})", text)
     text = _SCRIPT.sub(r"](/auto_gallery/\1.rst)", text)
     return _MARKER.sub(lambda marker: parts[marker[1]](marker[2] or ""), text)
@@ -105,6 +111,24 @@ def results(name: str) -> str:
 def _one_level_down(text: str) -> str:
     """Turn sections of a file into parts of a section."""
     return re.sub(r"^(##+ )", r"#\1", text, flags=re.MULTILINE).strip()
+
+
+# --- The numbers that decide ----------------------------------------------------------------------
+
+
+def deciding_numbers(_: str) -> str:
+    """Return a table of the numbers of the policy: value, what it decides, source."""
+    from causalformer.policy import numbers
+
+    rows = [
+        f"| `{name}` | {value:g} | {_cell(decides)} | {_cell(source)} |"
+        for name, (value, decides, source) in numbers().items()
+    ]
+    return "\n".join(["| number | value | what it decides | source |", "|---|---|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
 
 
 # --- The command line -----------------------------------------------------------------------------

@@ -49,14 +49,13 @@ from causalformer.graph import CausalGraph
 from causalformer.knowledge import KnownGraph, PriorKnowledge
 from causalformer.model.channels import ChannelNetwork
 from causalformer.model_files import StoredModel
+from causalformer.policy import POLICY
 from causalformer.training import CheckpointFile, Epoch, History
 
 FloatArray = NDArray[np.float64]
 Instantaneous = bool | Literal["auto"]
 
-_LEAST_SLOTS = 20
-_LEAST_SAMPLES = 10
-_LIKELY = 0.1  # largest q-value of lagged edges that the present is freed from
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_QUANTILES = 2**17  # of a series that a model file keeps
 _MASK = "scores.tested"  # in a model file, as 0 and 1
 RENAMED = {  # scores in model files of older versions
@@ -257,10 +256,10 @@ def fit_default(
     Values that interpolation left count as missing unless `lines_are_data`.
     """
     check_usable(table, min_slots=2, missing_ok=True)
-    if table.n_slots < _LEAST_SLOTS:
+    if table.n_slots < POLICY.least_samples:
         raise DataError(
-            f"{table.source} has {table.n_slots} rows; fewer than {_LEAST_SLOTS} cannot be tested "
-            "out of sample: give more rows"
+            f"{table.source} has {table.n_slots} rows; fewer than {POLICY.least_samples} cannot be "
+            "tested out of sample: give more rows"
         )
     expected_plan(table, options, settings)
     table, interpolated = (table, "") if lines_are_data else without_interpolated(table)
@@ -275,10 +274,11 @@ def fit_default(
     scores = replace(table, values=values)
     choice = _max_lag(options, scores)
     n_samples = len(slots_with_past(table.segments, choice.max_lag))
-    if n_samples < _LEAST_SAMPLES:
+    least = POLICY.least_samples // 2
+    if n_samples < least:
         raise DataError(
             f"{table.source}: {n_samples} rows have {choice.max_lag} rows of their own recording "
-            f"before them, at least {_LEAST_SAMPLES} are needed; choose a smaller max_lag, or give "
+            f"before them, at least {least} are needed; choose a smaller max_lag, or give "
             "longer recordings"
         )
     longest = max((edge.lag or 0 for edge in options.knowledge.required), default=0)
@@ -316,7 +316,7 @@ def fit_default(
     present = make_present(
         levelled(table) if scaling.by_run else table.values,
         samples,
-        evidence.q_value <= _LIKELY,
+        evidence.q_value <= POLICY.second_look,
         known.allowed[..., 1:],
         evidence.removal.error,
         evidence.removal.residual,

@@ -18,6 +18,7 @@ from causalformer.detect.edges import FoundEdges
 from causalformer.detect.lag_choice import LagChoice
 from causalformer.errors import DataWarning
 from causalformer.names import listed
+from causalformer.policy import POLICY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,12 +27,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _SAID = ("collinear", "categorical", "missing")  # the rest is said on reading
-_FEW_SLOTS = 100
-_LEVELS = 0.5  # share of the variance that lies between recordings
-_SHIFT = 1.0  # change of the mean between the halves, in standard deviations
-_SHARED = 0.005  # mean squared correlation of residuals that hints at hidden drivers
 _MOST_TOLD = 5  # pairs that a warning names
-_SHARED_P = 1e-3  # and how unlikely it must be by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +143,7 @@ def _warnings(
             f"max_lag was {choice.reason}; edges of more than {choice.max_lag} slots cannot be "
             f"found; {choice.advice}"
         )
-    elif n_slots < _FEW_SLOTS:
+    elif n_slots < 2 * POLICY.least_segment:
         said.append(f"{n_slots} slots are few: only strong edges can be found; record longer")
     said += [f.text for f in inspect(table.values, table.names, table.segments) if f.kind in _SAID]
     said += [f.text for f in not_stationary(scores, table.names, table.segments)]
@@ -158,7 +154,7 @@ def _warnings(
     moved = [
         name
         for name, x in zip(table.names, scores.T, strict=True)
-        if abs(_mean(x[halves[0]]) - _mean(x[halves[1]])) > _SHIFT
+        if abs(_mean(x[halves[0]]) - _mean(x[halves[1]])) > POLICY.level_shift
     ]
     if moved and not levels:
         said.append(
@@ -166,7 +162,7 @@ def _warnings(
             "trends and level shifts are held fixed: the series may drift like random walks; "
             "take differences before you trust their edges"
         )
-    if (r2 < 0.01).all() and not (found.within.any() or found.lagged.any()):
+    if (r2 < POLICY.least_share).all() and not (found.within.any() or found.lagged.any()):
         said.append(
             "nothing can be predicted: no series is better predicted than by its mean; a graph "
             "without edges is all that these data support"
@@ -234,7 +230,7 @@ def _levels(table: SeriesTable) -> list[str]:
         return []
     scores = fit_normal_scores(table.values).apply(table.values)
     within = np.nanvar(fit_run_scaling(scores, table.run_of_slot).centred(scores), axis=0)
-    apart = within < (1 - _LEVELS) * np.nanvar(scores, axis=0)
+    apart = within < (1 - POLICY.even_odds) * np.nanvar(scores, axis=0)
     if not apart.any():
         return []
     named = listed(name for name, yes in zip(table.names, apart, strict=True) if yes)
@@ -308,10 +304,10 @@ def _errors_move_together(found: FoundEdges) -> bool:
     removal = found.evidence.removal
     correlation = removal.residual_correlation
     pairs = np.triu_indices(len(correlation), 1)
-    # by chance each n r² follows a chi-square law; in short series that alone exceeds _SHARED
+    # by chance each n r² follows a chi-square law; in short series that alone is much
     statistic = (removal.n_together * correlation**2)[pairs].sum()
     p_value = chdtrc(len(pairs[0]), statistic)
-    beyond_chance = removal.shared > _SHARED and p_value < _SHARED_P
+    beyond_chance = removal.shared > POLICY.least_share and p_value < POLICY.refuted
     return bool(beyond_chance and not found.within.any())
 
 
@@ -335,4 +331,5 @@ def _errors_move_later(found: FoundEdges) -> int:
     if not n_tests:
         return 0
     excess = (statistic / n_tests - 1.0) / len(errors)
-    return max_lag if excess > _SHARED and chdtrc(n_tests, statistic) < _SHARED_P else 0
+    related = excess > POLICY.least_share and chdtrc(n_tests, statistic) < POLICY.refuted
+    return max_lag if related else 0

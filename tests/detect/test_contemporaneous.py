@@ -19,6 +19,7 @@ from causalformer.detect.contemporaneous import (
 )
 from causalformer.detect.criterion import negentropy
 from causalformer.detect.edges import contemporaneous_q
+from causalformer.policy import POLICY, Policy, varied
 from evidence_examples import make_present as present_of
 from evidence_examples import samples_of
 
@@ -286,7 +287,7 @@ class TestLevels:
         levels = contemporaneous.as_levels(present)
         joined = contemporaneous._of_correlation(levels.now, levels.observed, levels.share)
         alone = present_of(x, self.own_past(2, 1), max_lag=2)
-        assert joined > contemporaneous._evidence_of_surprises(alone) + contemporaneous.CLEARLY
+        assert joined > contemporaneous._evidence_of_surprises(alone) + POLICY.clearly
         assert contemporaneous.likelier_view(present) is present
 
     def test_memory_counts_as_fewer_samples(self):
@@ -379,7 +380,7 @@ class TestHiddenDrivers:
 
     def test_a_driver_is_claimed_only_if_it_is_clearly_likelier(self, monkeypatch):
         x = noise(6) + noise(1, seed=8)
-        monkeypatch.setattr(contemporaneous, "CLEARLY", 1e9)
+        monkeypatch.setattr(Policy, "clearly", 1e9)
         assert not found(x).factor.any()
 
     def test_one_of_the_series_is_no_hidden_driver(self):
@@ -415,11 +416,11 @@ class TestHiddenDrivers:
             evidence = found(linked(noise(2, seed=seed), [(0, 1, 0.8)]))
             assert evidence.hidden[0, 1] < 0.5
 
-    def test_one_link_in_five_is_a_hidden_drivers_beforehand(self, monkeypatch):
+    def test_one_link_in_five_is_a_hidden_drivers_beforehand(self):
         x = with_memory(noise(2), [(0, 1, 0.8)], memory=0.7)
         likely = found(x, past_of_all(2)).hidden[0, 1]
-        monkeypatch.setattr(contemporaneous, "HIDDEN", 0.5)
-        even = found(x, past_of_all(2)).hidden[0, 1]
+        with varied(hidden_share=0.5):
+            even = found(x, past_of_all(2)).hidden[0, 1]
         assert likely / (1 - likely) == pytest.approx(even / (1 - even) / 4)
 
 

@@ -15,6 +15,7 @@ from causalformer.data.scaling import fit_normal_scores
 from causalformer.detect import few_terms
 from causalformer.detect.evidence import cauchy_combination
 from causalformer.detect.few_terms import search_terms, sparse_tests
+from causalformer.policy import varied
 from evidence_examples import samples_of
 
 
@@ -299,8 +300,7 @@ class TestWandering:
         assert np.isfinite(p).all()
 
 
-def test_slots_without_the_effect_do_not_count(monkeypatch):
-    monkeypatch.setattr(few_terms, "_CAUTION_WITH_GAPS", 1.0)
+def test_slots_without_the_effect_do_not_count():
     x = noise()
     x[1:, 1] += 0.3 * x[:-1, 0]
     gone = np.random.default_rng(1).random(298) < 0.3
@@ -310,7 +310,8 @@ def test_slots_without_the_effect_do_not_count(monkeypatch):
     hidden = torch.zeros(298, 3, 2, dtype=torch.bool)
     weighed = replace(samples, observed=observed, hidden=hidden)
     kept = samples.pick(np.flatnonzero(~gone))
-    found = sparse_tests(weighed, everything(3, 2), np.eye(3) > 0)
+    with varied(gap_caution=1.0):
+        found = sparse_tests(weighed, everything(3, 2), np.eye(3) > 0)
     expected = sparse_tests(kept, everything(3, 2), np.eye(3) > 0)
     for name in ("p_value", "explained", "t"):
         a, b = getattr(found, name), getattr(expected, name)
@@ -615,17 +616,17 @@ def test_noise_is_rarely_chosen_in_short_series():
     assert np.mean(n_chosen) < 0.22
 
 
-def test_equal_errors_take_no_power_from_short_series(monkeypatch):
+def test_equal_errors_take_no_power_from_short_series():
     found = {}
-    for spreads in (few_terms._BY_CHANCE, 0.0):  # beyond chance only, or always
-        monkeypatch.setattr(few_terms, "_BY_CHANCE", spreads)
+    for level in (0.05, 0.5):  # beyond chance only, or always
         p_values = []
-        for seed in range(20):
-            x = noise(60, 2, seed)
-            x[1:, 1] += 0.5 * x[:-1, 0]
-            p_values.append(judged(x).p_value[0, 1])
-        found[spreads] = np.exp(np.mean(np.log(p_values)))
-    assert found[1.645] < 0.8 * found[0.0]
+        with varied(level=level):
+            for seed in range(20):
+                x = noise(60, 2, seed)
+                x[1:, 1] += 0.5 * x[:-1, 0]
+                p_values.append(judged(x).p_value[0, 1])
+        found[level] = np.exp(np.mean(np.log(p_values)))
+    assert found[0.05] < 0.8 * found[0.5]
 
 
 def test_lags_that_nothing_comes_through_cost_little_power():

@@ -1,5 +1,7 @@
 """Where series act all the time, direct causes are told by what they do during a slot."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from causalformer.data.scaling import fit_normal_scores
 from causalformer.datasets import make_lorenz96
 from causalformer.detect import calibrated, flow
 from causalformer.detect.flow import flow_tests
+from causalformer.policy import varied
 from evidence_examples import samples_of
 
 RING = 6
@@ -143,13 +146,13 @@ class TestFlows:
         search._chosen = product
         assert np.abs(search.lead(start[:, :1]).sum(axis=0)).max() < 10.0
 
-    def test_a_level_of_one_in_twenty(self, monkeypatch):
+    def test_a_level_of_one_in_twenty(self):
         x, only = slots(all_the_time), [False, False, True]
-        lead = judged(x, unexplained=only).lead[2]
-        monkeypatch.setattr(flow, "_LIKELIER", lead + 0.01)
-        assert not judged(x, unexplained=only).flows.any()
-        monkeypatch.setattr(flow, "_LIKELIER", lead - 0.01)
-        assert judged(x, unexplained=only).flows[2]
+        lead = float(judged(x, unexplained=only).lead[2])
+        with varied(level=NormalDist().cdf(-lead - 0.01)):
+            assert not judged(x, unexplained=only).flows.any()
+        with varied(level=NormalDist().cdf(-lead + 0.01)):
+            assert judged(x, unexplained=only).flows[2]
 
     def test_unexplained_effects_decide_together(self):
         """The first two have no causes to compare: they follow the third."""

@@ -9,6 +9,7 @@ from causalformer.detect import hidden_series
 from causalformer.detect.contemporaneous import Term
 from causalformer.detect.hidden_series import find_hidden_series
 from causalformer.errors import DataWarning
+from causalformer.policy import POLICY, varied
 from evidence_examples import make_present, samples_of
 
 N_SLOTS, MAX_LAG, N_SERIES = 600, 3, 5
@@ -147,14 +148,15 @@ def test_a_warning_names_the_series_that_it_drives(fit):
     assert all(name in said[0] for name in ("x0", "x1", "x2", "x3", "x4"))
 
 
-def test_it_must_be_likelier_than_it_is_rare(monkeypatch):
+def test_it_must_be_likelier_than_it_is_rare():
     """One system in five has a hidden series beforehand; from 19 to 1 it is believed."""
     x = system(WITHIN_THE_SLOT, CHAIN)
     better = found_in(x).better
-    monkeypatch.setattr(hidden_series, "_UNLIKELY", better - hidden_series.CLEARLY - 0.01)
-    assert found_in(x) is not None
-    monkeypatch.setattr(hidden_series, "_UNLIKELY", better - hidden_series.CLEARLY + 0.01)
-    assert found_in(x) is None
+    rare = 1.0 / (1.0 + np.exp((better - POLICY.clearly) / 2.0))
+    with varied(hidden_share=rare * 1.01):
+        assert found_in(x) is not None
+    with varied(hidden_share=rare * 0.99):
+        assert found_in(x) is None
 
 
 def test_a_driver_that_is_given_up_is_not_looked_for(monkeypatch):
@@ -179,8 +181,8 @@ def test_no_term_is_left_out_beside_a_driver_that_cannot_win(monkeypatch):
     monkeypatch.setattr(
         hidden_series._Fit, "leave_out", lambda fit: (tried.append(fit), leave_out(fit))
     )
-    found = found_in(system(WITHIN_THE_SLOT, CHAIN))
+    found_in(system(WITHIN_THE_SLOT, CHAIN))
     assert len(tried) == 1
-    monkeypatch.setattr(hidden_series, "_UNLIKELY", found.better + 1e4)
-    assert found_in(system(WITHIN_THE_SLOT, CHAIN)) is None
+    with varied(hidden_share=1e-300):
+        assert found_in(system(WITHIN_THE_SLOT, CHAIN)) is None
     assert len(tried) == 1

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from causalformer.errors import DataWarning
 from causalformer.names import listed
+from causalformer.policy import POLICY
 from causalformer.scratch import n_missing
 
 FloatArray = NDArray[np.float64]
@@ -29,8 +30,7 @@ _REPEATS = 10  # how often each value of a category occurs on average, at least
 _MOSTLY = 0.8
 _COMPARED_ROWS = 2**16
 _TESTED_COLUMNS = 200
-_TESTED_SLOTS = 50, 5000  # at least, at most
-_LEVEL = 0.05
+_MOST_TESTED = 5000  # slots
 
 
 @dataclass(frozen=True)
@@ -329,19 +329,19 @@ def _longest_run(x: FloatArray, segments: Sequence[slice]) -> FloatArray:
     lengths = np.bincount(run)
     lengths[0] = 0
     longest: FloatArray = x[observed & (run == lengths.argmax())]
-    return longest[-_TESTED_SLOTS[1] :]
+    return longest[-_MOST_TESTED:]
 
 
 def _wanders(x: FloatArray) -> bool:
     """Say whether KPSS rejects a stable level and ADF does not reject a unit root."""
     from statsmodels.tsa.stattools import adfuller, kpss
 
-    if len(x) < _TESTED_SLOTS[0] or (x == x[0]).all():
+    if len(x) < POLICY.least_segment or (x == x[0]).all():
         return False
     x = (x - x[0]) / np.abs(x - x[0]).max()
     n_lags = int(len(x) ** (1 / 3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # p-values beyond the tables, exact lines, changes to come
-        if kpss(x, nlags=n_lags)[1] >= _LEVEL:
+        if kpss(x, nlags=n_lags)[1] >= POLICY.level:
             return False
-        return not adfuller(x, maxlag=n_lags, autolag=None)[1] <= _LEVEL
+        return not adfuller(x, maxlag=n_lags, autolag=None)[1] <= POLICY.level

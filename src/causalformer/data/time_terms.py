@@ -50,6 +50,7 @@ from causalformer.arrays import orthonormal
 from causalformer.data.series import SeriesTable
 from causalformer.errors import SettingsError
 from causalformer.names import listed
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 
@@ -57,19 +58,11 @@ Kind = Literal["trend", "shift", "season"]
 Season = str | float | Sequence[float] | None
 
 _KINDS: Final[tuple[Kind, ...]] = ("trend", "shift", "season")
-_NEAR, _FAR = 4.0, 12.0  # Schwert's lengths of the past, in lags at 100 slots
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _LONGEST = 4000  # slots; in longer series the past does not grow any more
-_LEAST_SLOTS = 50  # of a segment that is searched; half of them observed
 _MOST_SLOTS = 2**17  # longer segments are taken as they are: the search would need much memory
-_N_HALF_WAVES = 6
-_LEAST_PERIODS = 3.0  # that must be seen of a season
-_SURE_PERIODS = 10.0  # if the season itself is not among the lines
-_LEAST_SIDE = 10  # slots before and after a level shift,
-_LEAST_SIDE_SHARE = 0.05  # and as a share of a segment
-_N_AROUND = 6  # frequencies on either side of a line that it must stand out from
 _MOST_TERMS = 20  # that a series is searched for
 _PADDING = 4  # how much finer than 1 / n frequencies are tried
-_REACH = 5.0  # standard deviations of a normal law; values beyond do not count as farther out
 _RETURNS = -2.86  # Dickey and Fuller's 5 % point, constant only
 _PER_TERM = 0.5  # by which each further term lowers it: -3.41 with a line, -3.8 with a curve
 _ROUNDING = 1e-9
@@ -117,7 +110,8 @@ class Term:
         return wave[:, :1] if self.at == 0.5 else wave  # the sine of every second slot is zero
 
 
-_TRENDS: Final = tuple(Term("trend", k) for k in range(_N_HALF_WAVES + 1))
+def _trends() -> tuple[Term, ...]:
+    return tuple(Term("trend", k) for k in range(POLICY.half_waves + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,10 +345,10 @@ def check_seen(table: SeriesTable, periods: Sequence[float]) -> None:
     """
     longest = max(segment.stop - segment.start for segment in table.segments)
     for period in periods:
-        if longest < _LEAST_PERIODS * period:
+        if longest < POLICY.least_periods * period:
             raise SettingsError(
                 f"the season of {period:g} slots is too long: the longest stretch without a break "
-                f"has {longest} slots, and {_LEAST_PERIODS:g} periods must be seen; choose a "
+                f"has {longest} slots, and {POLICY.least_periods:g} periods must be seen; choose a "
                 "shorter one, or 'none'"
             )
 
@@ -372,7 +366,7 @@ def find_seasons(table: SeriesTable) -> tuple[float, ...]:
     segments = _long_enough(table)
     n_searched = len(segments) * table.n_series
     lines = [
-        _Line(term.at, _Innovations(values[:, i], _FAR), terms)
+        _Line(term.at, _Innovations(values[:, i], POLICY.far_past), terms)
         for values in segments.values()
         for i in range(table.n_series)
         for terms in [_searched(values[:, i], n_searched, lines=True)]
@@ -446,7 +440,7 @@ def _long_enough(table: SeriesTable) -> dict[int, FloatArray]:
     return {
         k: table.values[segment]
         for k, segment in enumerate(table.segments)
-        if _LEAST_SLOTS <= segment.stop - segment.start <= _MOST_SLOTS
+        if POLICY.least_segment <= segment.stop - segment.start <= _MOST_SLOTS
     }
 
 
@@ -455,7 +449,7 @@ def _distinct(slow: Sequence[Term], n_slots: int) -> list[Term]:
     kept: list[Term] = []
     for term, _ in Counter(sorted(slow)).most_common():
         near = (abs(term.at - other.at) for other in kept if other.kind == term.kind == "shift")
-        if not any(distance <= _n_lags(n_slots, _NEAR) for distance in near):
+        if not any(distance <= _n_lags(n_slots, POLICY.near_past) for distance in near):
             kept.append(term)
     return kept
 
@@ -514,7 +508,7 @@ class _Innovations:
 
     def trend_gains(self) -> FloatArray:
         """Give the gain of every trend."""
-        freed = self._freed(_trends(self.n_slots))
+        freed = self._freed(_columns_of(_trends(), self.n_slots))
         square = np.maximum((freed**2).sum(axis=0), np.finfo(float).tiny)
         return self._gain((self._error @ freed) ** 2 / square)
 
@@ -548,9 +542,9 @@ class _Innovations:
         """
         frequency, gains = self.line_gains()
         power = np.abs(np.fft.rfft(self._rest, 2 * (len(frequency) - 1)))
-        power[frequency < _LEAST_PERIODS / self.n_slots] = 0.0
+        power[frequency < POLICY.least_periods / self.n_slots] = 0.0
         for other in self.oscillations:
-            near = np.abs(frequency - other) <= _LEAST_PERIODS / self.n_slots
+            near = np.abs(frequency - other) <= POLICY.least_periods / self.n_slots
             gains[near] = power[near] = 0.0
         lines = [
             Term("season", _refined([(self, 1)], float(frequency[peak]), 1 / self.n_slots))
@@ -563,7 +557,7 @@ class _Innovations:
         """Give the gain of a level shift at every slot; zero near the ends."""
         after = self._in_place()[::-1].cumsum(axis=0)[::-1]
         square = after[:, -1] - (after[:, 1:-1] ** 2).sum(axis=1)
-        side = max(_LEAST_SIDE, int(_LEAST_SIDE_SHARE * self.n_slots))
+        side = max(POLICY.least_samples // 2, int(POLICY.least_side * self.n_slots))
         usable = square > _SAME * self.n_slots
         usable[:side] = usable[-side:] = False
         explained = after[:, 0] ** 2 / np.where(usable, square, 1.0)
@@ -591,7 +585,7 @@ class _Innovations:
         explained = with_sine * a**2 - 2 * mixed * a * b + with_cosine * b**2
         frequency = np.arange(len(every)) / length
         usable = determinant > _SAME * n_rows**2 / 4
-        usable &= frequency >= _LEAST_PERIODS / self.n_slots
+        usable &= frequency >= POLICY.least_periods / self.n_slots
         gain = self._gain(explained / np.where(usable, determinant, 1.0))
         return frequency, np.where(usable, gain, 0.0)
 
@@ -603,9 +597,8 @@ class _Innovations:
 
 
 @lru_cache(maxsize=1)
-def _trends(n_slots: int) -> FloatArray:
-    """Give the columns of all trends."""
-    return np.hstack([term.columns(n_slots) for term in _TRENDS])
+def _columns_of(terms: tuple[Term, ...], n_slots: int) -> FloatArray:
+    return np.hstack([term.columns(n_slots) for term in terms])
 
 
 def _normed(columns: FloatArray) -> FloatArray:
@@ -637,17 +630,20 @@ def _searched(
     """
     if not _is_known(x):
         return ()
-    if len(_with_past(x, _FAR)) - _n_lags(len(x), _FAR) <= _LEAST_SLOTS // 2:
+    if (
+        len(_with_past(x, POLICY.far_past)) - _n_lags(len(x), POLICY.far_past)
+        <= POLICY.least_segment // 2
+    ):
         return ()
-    near = _Innovations(x, _NEAR)
-    far = _Innovations(x, _FAR) if lines else near
+    near = _Innovations(x, POLICY.near_past)
+    far = _Innovations(x, POLICY.far_past) if lines else near
     found = list(held)
     while len(found) + len(far.oscillations) < len(held) + _MOST_TERMS:
         near.hold(found)
         price = np.log(near.freedom)
         shifts = near.shift_gains()
-        trends = zip(near.trend_gains().tolist(), _TRENDS, strict=True)
-        of_trend = price + 2 * np.log(n_searched * len(_TRENDS))
+        trends = zip(near.trend_gains().tolist(), _trends(), strict=True)
+        of_trend = price + 2 * np.log(n_searched * len(_trends()))
         options = [(gain, of_trend, near, term) for gain, term in trends]
         at = int(shifts.argmax())
         of_shift = price + 2 * np.log(n_searched * len(x))
@@ -675,7 +671,7 @@ def _local_gain(x: FloatArray, frequency: float, others: Sequence[Term]) -> floa
     course = _course(x, [season])
     rest = x - _course(x, [season, *others])
     rest = np.nan_to_num(rest - np.nanmean(rest))
-    distance = (np.arange(_N_AROUND) + 1.5) / len(x)
+    distance = (np.arange(POLICY.half_waves) + 1.5) / len(x)
     around = np.concatenate([frequency - distance, frequency + distance])
     around = around[(around > 0) & (around < 0.5)]
     waves = np.exp(-2j * np.pi * np.outer(around, np.arange(len(x))))
@@ -705,7 +701,7 @@ def _base_frequencies(lines: Sequence[_Line]) -> list[float]:
     """Sort the lines of all series into seasons: a lowest frequency and its multiples.
 
     The lowest itself may be too weak to be seen: half, a third or a quarter of the lowest line is
-    taken if more lines are multiples of that, and ten of its periods are seen.
+    taken if more lines are multiples of that, and three of its periods are seen.
     """
     left = sorted(lines, key=lambda line: line.frequency)
     frequencies = []
@@ -714,7 +710,7 @@ def _base_frequencies(lines: Sequence[_Line]) -> list[float]:
         seasons = [
             (lowest.frequency / part, [line for line in left if line.is_multiple(lowest, part)])
             for part in (1, 2, 3, 4)
-            if part == 1 or lowest.frequency / part * lowest.beside.n_slots >= _SURE_PERIODS
+            if part == 1 or lowest.frequency / part * lowest.beside.n_slots >= POLICY.least_periods
         ]
         base, season = max(seasons, key=lambda found: len(found[1]))
         frequencies.append(_common_frequency(base, season))
@@ -763,7 +759,7 @@ def _harmonics(frequencies: Iterable[float], n_slots: int) -> list[Term]:
     """List all multiples of frequencies up to one in two slots, those within 1 / n once."""
     lines: list[float] = []
     for base in frequencies:
-        if base * n_slots < _LEAST_PERIODS:
+        if base * n_slots < POLICY.least_periods:
             continue
         for order in range(1, int(0.5 / base + 1e-6) + 1):
             line = min(order * base, 0.5)
@@ -776,9 +772,9 @@ def _kept(x: FloatArray, offered: Sequence[Term]) -> tuple[Term, ...]:
     """Choose among offered terms, one by one, while they pay the plain criterion."""
     if not (offered and _is_known(x)):
         return ()
-    beside = _Innovations(x, _NEAR)
+    beside = _Innovations(x, POLICY.near_past)
     chosen, left = list[Term](), list(offered)
-    while left and beside.freedom >= _LEAST_SLOTS // 2:
+    while left and beside.freedom >= POLICY.least_segment // 2:
         price = np.log(beside.freedom)
         gains = [beside.gain(term) - (1 + (term.kind == "season")) * price for term in left]
         best = int(np.argmax(gains))
@@ -807,7 +803,7 @@ def dickey_fuller(x: FloatArray) -> float:
     >>> bool(dickey_fuller(noise) < -5), bool(dickey_fuller(noise.cumsum()) > -2.86)
     (True, True)
     """
-    n_lags = _n_lags(len(x), _NEAR)
+    n_lags = _n_lags(len(x), POLICY.near_past)
     change = np.append(np.nan, np.diff(x))
     columns = [change, np.append(np.nan, x[:-1])]
     columns += [np.append(np.full(lag, np.nan), change[:-lag]) for lag in range(1, n_lags + 1)]
@@ -826,7 +822,7 @@ def dickey_fuller(x: FloatArray) -> float:
 def _is_known(x: FloatArray) -> bool:
     """Say whether enough of a series was observed, and whether it varies."""
     seen = x[np.isfinite(x)]
-    return len(seen) >= _LEAST_SLOTS // 2 and bool((seen != seen[0]).any())
+    return len(seen) >= POLICY.least_segment // 2 and bool((seen != seen[0]).any())
 
 
 def _exponent(x: FloatArray) -> int:
@@ -855,5 +851,5 @@ def _fitted(x: FloatArray, terms: Sequence[Term]) -> Course:
 def _within_reach(x: FloatArray) -> FloatArray:
     """Bring glitches to a limit that noise hardly reaches."""
     lower, middle, upper = np.nanquantile(x, (0.25, 0.5, 0.75))
-    reach = _REACH * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
+    reach = POLICY.reach * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
     return np.clip(x, middle - reach, middle + reach) if reach > 0 else x

@@ -25,12 +25,13 @@ from causalformer.detect.networks import new_network, train_network
 from causalformer.detect.pair_tests import Evidence, PairTests
 from causalformer.detect.removal import RemovalErrors, errors_together
 from causalformer.detect.samples import Samples
-from causalformer.detect.screening import LEAST_CANDIDATES, TOGETHER, n_candidates, screen
+from causalformer.detect.screening import TOGETHER, n_candidates, screen
 from causalformer.devices import fast_small_steps
 from causalformer.errors import DamagedFileError
 from causalformer.knowledge import KnownGraph
 from causalformer.model.channels import ChannelNetwork, side_by_side
 from causalformer.parallel import Item, Map, Result, elsewhere
+from causalformer.policy import POLICY
 from causalformer.training import CheckpointFile, Epoch, History
 
 BoolArray = NDArray[np.bool_]
@@ -136,7 +137,7 @@ def _reach(samples: Samples, settings: DetectorSettings) -> tuple[int, int]:
     """Say how many series and how many lags the network may look at for an effect."""
     n_series, n_slots, max_lag = samples.n_series, samples.n_observed, samples.max_lag
     screened = n_candidates(n_slots, max_lag, n_series, settings) < n_series
-    n_lags = network_lags(max_lag, n_slots, LEAST_CANDIDATES if screened else n_series)
+    n_lags = network_lags(max_lag, n_slots, POLICY.least_candidates if screened else n_series)
     return n_candidates(n_slots, n_lags, n_series, settings), n_lags
 
 

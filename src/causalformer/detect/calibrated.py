@@ -30,13 +30,13 @@ from causalformer.detect.samples import Samples
 from causalformer.devices import has_float64
 from causalformer.explain.channel_relevance import channel_relevance
 from causalformer.model.channels import ChannelNetwork
+from causalformer.policy import POLICY
 from causalformer.training import CheckpointFile, Epoch, History
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_TERMS, _NETWORK = 0.8, 0.2  # how often each is the one that finds a cause, where both may speak
-_LEAST_JUDGED = 20  # slots that an effect is judged by; fewer tell no standard error
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_TO_DESCRIBE = 2**14  # samples that strengths and lags are read from
 
 
@@ -91,7 +91,7 @@ def judge_pairs(
     lag_weight = lag_weights(samples.max_lag, settings).to(samples.past)
     removal = removal_errors(model, samples, ridge, lag_weight, allowed, relevance, n_jobs)
     network_p = normal_p(removal.gain / np.maximum(removal.gain_error, 1e-12))
-    network_p = np.where(np.diag(removal.n_together) >= _LEAST_JUDGED, network_p, 1.0)
+    network_p = np.where(np.diag(removal.n_together) >= POLICY.least_samples, network_p, 1.0)
     if settings.sparse_evidence and samples.wanders is not None:
         # what is held out lies elsewhere than what was learned from: nothing averages out
         causes = torch.arange(model.n_causes)[:, None] if model.sources is None else model.sources.T
@@ -99,7 +99,8 @@ def judge_pairs(
     # terms that leave out what the network knows find false causes: they may only confirm it
     own, believed = model.own.numpy(), _believed(sparse, removal, samples)
     sparse_counts = settings.sparse_evidence & (own | believed)
-    both = half_cauchy_combination(sparse.p_value, network_p, weights=(_TERMS, _NETWORK))
+    weights = POLICY.straight_share, POLICY.bent_share
+    both = half_cauchy_combination(sparse.p_value, network_p, weights=weights)
     confirmed = np.clip(both, network_p**2, network_p) if settings.sparse_evidence else network_p
     p_value = np.where(sparse_counts, both, np.maximum(confirmed, SMALLEST))
     # where series act all the time the past foretells indirect causes, too

@@ -25,18 +25,15 @@ from numpy.typing import NDArray
 
 from causalformer.arrays import orthonormal
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_N_HALF_WAVES = 6
-_LEVEL = 0.05  # of a false alarm in a table whose mechanisms stay the same
-_LEAST_SHARE = 0.01  # of the effect's variance that a change explains beyond chance
-_ROWS_PER_WEIGHT = 10
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 MOST_VALUES = 2**24  # of the past in memory; larger tables are not tested
 _MOST_TESTS = 20_000  # more, and only edges that were drawn are tested
-_REACH = 3.5  # standard deviations; values beyond do not count as farther out
 _NEARLY = 0.99  # what is clearly less need not be looked at closely
 _AT_ONCE = 2**10  # rows
 _SAME = 1e-6  # share of a column's square below which others say the same
@@ -105,17 +102,19 @@ def find_changes(
     n_tests = max(int(candidates.sum()), 1)
     found: dict[tuple[int, int], list[Change]] = {}
     for samples in scales:
-        past = samples.past.cpu().double().numpy().clip(-_REACH, _REACH)
+        past = samples.past.cpu().double().numpy().clip(-POLICY.reach, POLICY.reach)
         if samples.hidden is not None:  # a value that is missing tells of no change
             past[samples.hidden.cpu().numpy()] = 0.0
-        waves = np.cos(np.pi * np.outer(clock[samples.slot], np.arange(2 * _N_HALF_WAVES + 1)))
+        waves = np.cos(np.pi * np.outer(clock[samples.slot], np.arange(2 * POLICY.half_waves + 1)))
         clearest: dict[tuple[int, int], Change] = {}
         for effect in range(drawn.shape[1]):
             of_effect = candidates[:, effect]
             for change in _changes_of(samples, past, effect, drawn[:, effect], of_effect, waves):
                 p_value = min(change.p_value * n_tests, 1.0)
                 pair = (change.cause, effect)
-                if p_value <= min(_LEVEL, clearest[pair].p_value if pair in clearest else 1.0):
+                if p_value <= min(
+                    POLICY.level, clearest[pair].p_value if pair in clearest else 1.0
+                ):
                     clearest[pair] = Change(*pair, change.lag, change.slot, p_value)
         for pair, change in clearest.items():
             found.setdefault(pair, []).append(change)
@@ -142,16 +141,16 @@ def _changes_of(
         rows = rows[~samples.hidden.cpu().numpy()[:, held][rows].any(axis=1)]
     parts = past[:, held][rows], *_bent_forms(past[:, bent][rows])
     base = np.column_stack([np.ones(len(rows)), *parts])
-    if len(rows) < _ROWS_PER_WEIGHT * (base.shape[1] + _N_HALF_WAVES):
+    if len(rows) < POLICY.samples_per_weight * (base.shape[1] + POLICY.half_waves):
         return []
     axes = orthonormal(base)
-    now = samples.now[:, effect].cpu().double().numpy()[rows].clip(-_REACH, _REACH)
+    now = samples.now[:, effect].cpu().double().numpy()[rows].clip(-POLICY.reach, POLICY.reach)
     error = now - axes @ (axes.T @ now)
-    by_chance = _N_HALF_WAVES * error.var()
-    least = _LEAST_SHARE * len(now) * now.var() + by_chance
+    by_chance = POLICY.half_waves * error.var()
+    least = POLICY.least_share * len(now) * now.var() + by_chance
     n_neighbours = int(np.ceil(4 * (len(rows) / 100) ** (2 / 9)))
     large = _explained(past, candidates, rows, axes, error, waves) > _NEARLY * least
-    waves, slot = waves[rows, 1 : _N_HALF_WAVES + 1], samples.slot[rows]
+    waves, slot = waves[rows, 1 : POLICY.half_waves + 1], samples.slot[rows]
     found = []
     for cause, lag in np.argwhere(candidates)[large].tolist():
         x = past[rows, cause, lag]
@@ -164,11 +163,11 @@ def _changes_of(
         score = moved * error[:, None]
         total, variance = score.sum(axis=0), score.T @ score
         statistic = float(total @ np.linalg.pinv(variance, hermitian=True) @ total)
-        p_value = float(chdtrc(_N_HALF_WAVES, statistic))
-        if p_value > _LEVEL:
+        p_value = float(chdtrc(POLICY.half_waves, statistic))
+        if p_value > POLICY.level:
             continue
         explained = total @ np.linalg.pinv(moved.T @ moved, hermitian=True) @ total
-        if explained < least or _confirmed_p(score, n_neighbours) > _LEVEL:
+        if explained < least or _confirmed_p(score, n_neighbours) > POLICY.level:
             continue
         at = int(np.abs(np.cumsum(x * error - (x * error).mean())).argmax())
         found.append(Change(cause, effect, lag + 1, int(slot[min(at + 1, len(slot) - 1)]), p_value))
@@ -188,7 +187,7 @@ def _explained(
     All follows from sums of products in the rows; the product of two waves is the sum of two
     others.
     """
-    k, n_waves = np.arange(_N_HALF_WAVES) + 1, _N_HALF_WAVES + 1
+    k, n_waves = np.arange(POLICY.half_waves) + 1, POLICY.half_waves + 1
     n_axes, n_columns = axes.shape[1], int(candidates.sum())
     square, products = np.zeros((waves.shape[1], n_columns)), np.zeros((1, n_columns))
     for first in range(0, len(rows), _AT_ONCE):

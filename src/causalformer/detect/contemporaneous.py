@@ -11,7 +11,7 @@ Its terms are chosen by backward elimination with the extended information crite
 .. math:: C_i = n \log \hat\sigma_i^2 - 2 n J(e_i) + \sum_k (\log n + \log p_k) .
 
 One over p is the share that a term has in what may be beforehand: those of the past have equal
-ones, links are straight or bent as often as lagged ones are (`NOT_STRAIGHT`), from any candidate. J
+ones, links are straight or bent as often as lagged ones are, from any candidate. J
 is Hyvärinen's (1998) approximation of the negentropy, so C is twice the negative log-likelihood
 of the equation, whatever law the noise has. The order with the least sum of all C wins. Three
 things make one order likelier than another, and one figure counts them all: the past (in the right
@@ -37,32 +37,26 @@ from numpy.typing import NDArray
 
 from causalformer.detect.criterion import backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
-from causalformer.detect.factors import LEAST_DRIVEN, BesideFactors, links_beside_factors
+from causalformer.detect.factors import BesideFactors, links_beside_factors
 from causalformer.detect.few_terms import N_TESTED as N_FORMS
-from causalformer.detect.few_terms import NOT_STRAIGHT, basis_term, basis_terms, search_terms
+from causalformer.detect.few_terms import basis_term, basis_terms, search_terms
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_WORTH_A_LOOK = 0.05  # largest p-value of pairs that may be linked
-_JOINED = 0.25  # pairs of a series that may be by chance; with 1 all series would be one graph
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_EXACT = 800  # equations up to which all orders are compared
 _ROUNDS = 20  # of moves in a large graph, at most
 _MOST_MOVED = 30  # series up to which an order is improved by moves; they cost its cube
 _TINY = 1e-12
 _EXACT = 1e-6  # variance of what series have left of an exact sum
-_GLITCH = 5.0  # standard deviations of a normal law
 _LONGEST_MEMORY = 100  # lags that autocorrelations are followed over
-_BY_CHANCE = 1.96  # of the standard error of an autocorrelation
 PREDICTED = -1  # in place of a lag: the network's prediction
 MOST_SAMPLES = 2**14
 _NUMBERS = 2**22  # of columns that are kept
-_LEAST_LEFT_OVER = 0.06  # squared partial correlation
-HIDDEN = 0.2  # share of links that are a hidden driver's beforehand: see `hidden_drivers`
-LEVEL = 0.95  # probability at which a direction, or a hidden driver, is claimed
-CLEARLY = 2.0 * float(np.log(LEVEL / (1.0 - LEVEL)))  # the same as a difference of criteria
 
 
 @dataclass(frozen=True)
@@ -179,12 +173,12 @@ class ContemporaneousEvidence:
     @property
     def oriented(self) -> BoolArray:
         """Whether the direction is claimed."""
-        return np.asarray(self.linked & (self.probability >= LEVEL))
+        return np.asarray(self.linked & (self.probability >= POLICY.claim))
 
     @property
     def by_hidden_driver(self) -> BoolArray:
         """Whether a hidden driver of both explains a link better."""
-        return np.asarray(self.hidden >= LEVEL)
+        return np.asarray(self.hidden >= POLICY.claim)
 
 
 def no_links(n_series: int) -> ContemporaneousEvidence:
@@ -275,7 +269,7 @@ def likelier_view(present: Present) -> Present:
     """
     levels = as_levels(present)
     more = _of_correlation(levels.now, levels.observed, levels.share)
-    return levels if more > _evidence_of_surprises(present) + CLEARLY else present
+    return levels if more > _evidence_of_surprises(present) + POLICY.clearly else present
 
 
 def as_levels(present: Present) -> Present:
@@ -293,7 +287,7 @@ def as_levels(present: Present) -> Present:
     clear = np.ones(now.shape[1], dtype=bool)
     for lag in range(1, len(rho)):
         rho[lag] = (now[lag:] * now[:-lag]).sum(axis=0) / size
-        clear &= np.abs(rho[lag]) > _BY_CHANCE / np.sqrt(n_samples)
+        clear &= np.abs(rho[lag]) > POLICY.one_sided / np.sqrt(n_samples)
         rho[lag] *= clear
         if not clear.any():
             break
@@ -362,10 +356,10 @@ def _left_over(present: Present, partial: FloatArray) -> BoolArray:
 
     Where causes act together, as in Lorenz 96, no model resolves the past well, and what it leaves
     is shared by neighbours. So if the network predicts one of two series better than the terms do,
-    their link must explain as much as was asked of links beside the past before (6 %).
+    their link must explain as much as was asked of links beside the past before.
     """
     either = present.by_network[:, None] | present.by_network
-    return np.asarray(either & (partial**2 < _LEAST_LEFT_OVER))
+    return np.asarray(either & (partial**2 < POLICY.left_over))
 
 
 def _draw(
@@ -477,7 +471,7 @@ def standardised(values: FloatArray) -> FloatArray:
     _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
     scaled = np.ldexp(values, -exponent)  # exact, and no square can overflow now
     lower, middle, upper = np.nanquantile(scaled, (0.25, 0.5, 0.75), axis=0)
-    reach = _GLITCH * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
+    reach = POLICY.reach * (upper - lower) / 1.349  # quartiles of a normal law are 1.349 apart
     reach = np.where(reach > 0, reach, np.inf)
     clipped = np.clip(scaled, middle - reach, middle + reach)
     spread = np.nanstd(clipped, axis=0)
@@ -499,7 +493,7 @@ def _first_look(present: Present, allowed: BoolArray) -> tuple[FloatArray, Float
     n_both = n_terms[:, None] + n_terms
     p_value, partial = _pair_tests(left, present.observed, n_both, present.shares)
     given_all = _given_all(left[0], present.observed, present.shares)
-    chance = min(_WORTH_A_LOOK, _JOINED / max(n_series - 1, 1))
+    chance = min(POLICY.second_look, POLICY.doubt / max(n_series - 1, 1))
     candidate = allowed & (np.minimum(p_value, given_all) < chance)
     np.fill_diagonal(candidate, val=False)
     return p_value, partial, candidate & _affordable(partial, candidate, n_terms, n_samples)
@@ -512,7 +506,7 @@ def _affordable(
 
     Where one driver acts on very many series all are candidates of each other. The closest count.
     """
-    most = max(LEAST_DRIVEN, int(n_samples / 2 / (N_FORMS + n_terms.mean())))
+    most = max(POLICY.least_driven, int(n_samples / 2 / (N_FORMS + n_terms.mean())))
     close = np.where(candidate, np.abs(partial), -1.0)
     rank = np.argsort(np.argsort(-close, axis=0, kind="stable"), axis=0, kind="stable")
     return np.asarray((rank < most) | (rank < most).T)
@@ -588,7 +582,7 @@ def _pair_tests(
 
 def _shares(n_bent: int) -> list[float]:
     """Say how common a straight link is, and links of so many bent forms."""
-    return [1.0 - NOT_STRAIGHT, *[NOT_STRAIGHT / n_bent] * n_bent]
+    return [POLICY.straight_share, *[POLICY.bent_share / n_bent] * n_bent]
 
 
 def _combined(p_values: Sequence[FloatArray | float], weights: Sequence[float]) -> FloatArray:
@@ -718,7 +712,7 @@ class _Equations:
         In the place of a factor of four series there are three links at least.
         """
         before = [self.given(i, order[:at]).parents for at, i in enumerate(order)]
-        if sum(map(len, before)) < LEAST_DRIVEN - 1:
+        if sum(map(len, before)) < POLICY.least_driven - 1:
             return None
         designs = [self._designs[i] for i in order]
         rows = designs[0].rows
@@ -833,7 +827,7 @@ class _Order:
     def beside_factors(self) -> BesideFactors | None:
         """Hidden drivers of many series, and links beside them, if they cost clearly less."""
         found = self._equations.beside_factors(self.series)
-        return found if found and found.cost < self.cost - CLEARLY else None
+        return found if found and found.cost < self.cost - POLICY.clearly else None
 
 
 class _AllOrders:
@@ -940,7 +934,7 @@ def _hidden_driver(equations: _Equations, order: _Order, pair: tuple[int, int]) 
     shared = len(rows) * equations.share * np.log(max(1.0 - correlation[0, 1] ** 2, _TINY))
     shared += float(np.mean([equations.price_of_link(i) for i in pair]))
     worse = shared + sum(e.cost for e in without) - sum(e.cost for e in with_link)
-    direct = (1.0 - HIDDEN) / HIDDEN * np.exp(np.clip(worse, -1e3, 1e3) / 2)
+    direct = POLICY.direct_odds * np.exp(np.clip(worse, -1e3, 1e3) / 2)
     return float(1.0 / (1.0 + direct))
 
 

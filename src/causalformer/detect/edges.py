@@ -20,15 +20,10 @@ from causalformer.detect.pair_tests import Evidence, PairTests
 from causalformer.detect.present import explained_by_the_present
 from causalformer.graph import Edge
 from causalformer.knowledge import KnownGraph
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-_EARLIEST_LAG = 0.8  # near equals of a profile have this share of its largest value
-_SECOND_LAG = 0.5  # a further lag needs this share of the strongest one's evidence
-_SECOND_LAG_T = 6.0  # and this |t| beside the others
-_MOST_DOUBT = 0.25  # local false discovery rate of an edge, at most: see `lagged_edges`
-LIKELY = 0.5  # probability from which a hidden driver is the likelier one
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +86,10 @@ class FoundEdges:
     @property
     def may_be_hidden(self) -> BoolArray:
         """Edges that a hidden driver may explain: lagged ones, and links within a slot."""
-        lagged = self.lagged.any(axis=-1) & (self.hidden >= LIKELY)
-        return np.asarray(lagged | (self.within & (self.within_evidence.hidden >= LIKELY)))
+        lagged = self.lagged.any(axis=-1) & (self.hidden >= POLICY.even_odds)
+        return np.asarray(
+            lagged | (self.within & (self.within_evidence.hidden >= POLICY.even_odds))
+        )
 
     @property
     def score(self) -> FloatArray:
@@ -153,7 +150,7 @@ class FoundEdges:
 
 def _by_surprises(cause: str, effect: str, hidden: float) -> str:
     """Say why a hidden driver may be behind a lagged edge; nothing if that is not likely."""
-    if hidden < LIKELY:
+    if hidden < POLICY.even_odds:
         return ""
     return (
         f"{effect} follows what is unexpected in {cause} rather than its level: with "
@@ -163,7 +160,7 @@ def _by_surprises(cause: str, effect: str, hidden: float) -> str:
 
 def _by_errors(cause: str, effect: str, hidden: float) -> str:
     """Say why a hidden driver may be behind a link within a slot."""
-    if hidden < LIKELY:
+    if hidden < POLICY.even_odds:
         return ""
     return (
         f"the past of neither {cause} nor {effect} reaches the other through the link: with "
@@ -181,7 +178,7 @@ def lagged_edges(evidence: Evidence, alpha: float, settings: DetectorSettings) -
     significant. So an edge goes that the data show to explain less than `min_effect`.
     """
     own = np.eye(len(evidence.q_value), dtype=bool)
-    likely = evidence.local_fdr <= _MOST_DOUBT
+    likely = evidence.local_fdr <= POLICY.doubt
     large = own | (evidence.largest_size >= settings.min_effect)
     return (evidence.q_value <= alpha) & likely & large
 
@@ -245,7 +242,7 @@ def found_edges(
         linked &= ~within.by_hidden_driver
         # what others do during a slot explains what a flow shows within it
         linked &= ~(evidence.pairs.flows | evidence.pairs.flows.T)
-    oriented = within.oriented & (within.hidden < LIKELY)
+    oriented = within.oriented & (within.hidden < POLICY.even_odds)
     linked = along_lagged_edges(linked, oriented, chosen, may_be_within)
     must_be_within = known.required_lags[..., 0] | known.required & ~allowed.any(-1)
     linked &= ~(must_be_within | must_be_within.T)
@@ -352,7 +349,7 @@ def along_lagged_edges(
 def main_lag(profile: FloatArray, allowed: BoolArray) -> NDArray[np.int64]:
     """Give the position of the main lag ``[cause, effect]``: the earliest among near equals."""
     profile = np.where(allowed, profile, -1.0)
-    near_best = profile >= _EARLIEST_LAG * profile.max(axis=-1, keepdims=True)
+    near_best = profile >= POLICY.near_lag * profile.max(axis=-1, keepdims=True)
     return np.asarray(near_best.argmax(axis=-1))
 
 
@@ -362,8 +359,10 @@ def _lags(
     """Take the main lag of every edge, and others that are nearly as strong beyond doubt."""
     profile, t, allowed = pairs.lag_profile, pairs.t, known.allowed[..., 1:]
     strongest = np.arange(profile.shape[-1]) == main[..., None]
-    further = t >= np.maximum(_SECOND_LAG_T, _SECOND_LAG * t.max(axis=-1, keepdims=True))
-    further &= profile >= _SECOND_LAG * profile.max(axis=-1, keepdims=True)
+    further = t >= np.maximum(
+        POLICY.further_lag_t, POLICY.further_lag * t.max(axis=-1, keepdims=True)
+    )
+    further &= profile >= POLICY.further_lag * profile.max(axis=-1, keepdims=True)
     somewhere = known.required & ~known.required_lags.any(axis=-1)
     found = (chosen | somewhere)[..., None] & (strongest | further)
     return np.asarray(found & allowed | known.required_lags[..., 1:])

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 SMALLEST = 1e-300
 _ALMOST_CERTAIN = 0.99  # a p-value of one would outweigh all others
 

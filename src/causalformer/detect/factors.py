@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 from causalformer.detect.criterion import BesideDrivers, backward_elimination, negentropy
 from causalformer.detect.evidence import SMALLEST
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 MOST_FACTORS = 3
-LEAST_DRIVEN = 4  # series that a factor can be told by
 _CHOICES = 8  # rounds in which terms are chosen
 _EM_ROUNDS, _CONVERGED = 200, 1e-4
 _SETTLED = 0.01  # of the criterion
 _LEAST_UNIQUE = 1e-4  # share of a series' variance that is no factor's
-_ITSELF = 0.01  # with less in one series alone, the factor is that series (Heywood cases)
 _TINY = 1e-12
 
 
@@ -108,7 +108,7 @@ def links_beside_factors(
     n_series, design = now.shape[1], None
     for n_factors in range(1, MOST_FACTORS + 1):
         n_loadings = n_series * n_factors - n_factors * (n_factors - 1) // 2
-        if n_series < LEAST_DRIVEN or n_loadings >= n_series * (n_series - 1) // 2:
+        if n_series < POLICY.least_driven or n_loadings >= n_series * (n_series - 1) // 2:
             break  # factors of few series can look like any graph
         starts = (factor_model, _robust_factor) if n_factors == 1 else (factor_model,)
         design = design or _Design(past, own, now, before, price, price_of_link, share)
@@ -194,7 +194,10 @@ class _Fit:
                 break
             self._settle()
         driven = (self._loading != 0).sum(axis=0)
-        if driven.min() < LEAST_DRIVEN or (self._unique < _ITSELF * d.spread**2).sum() == 1:
+        if (
+            driven.min() < POLICY.least_driven
+            or (self._unique < POLICY.least_share * d.spread**2).sum() == 1
+        ):
             return None  # a factor of few series, or one that is a series itself
         gain = self._gain[d.n_past :]
         of_all, of_group = d.n_series * np.log(d.n), driven * d.price_of_link

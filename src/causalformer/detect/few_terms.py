@@ -47,6 +47,7 @@ not chosen.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -58,6 +59,7 @@ from torch import Tensor
 from causalformer import scratch
 from causalformer.detect.evidence import SMALLEST, cauchy_combination
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -65,24 +67,17 @@ BoolArray = NDArray[np.bool_]
 
 N_TESTED = 4  # forms that a cause is tested by: straight, bent, turned, wavy
 _N_FORMS = 6  # with those that only describe a value that matters
-_AT_ONE_LAG, _OVER_LAGS, NOT_STRAIGHT = 0.4, 0.4, 0.2  # how common such links are
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _MOST_CHOSEN = 100  # besides its own past
 _MOST_SHARED = 16  # effects that may make it worth multiplying all terms with each other
 TERMS_IN_ROWS = 2**23  # that the variance of scores is read from, at most
 _LEAST_ROWS = 2**10
 _MOST_PRODUCTS = 2**24  # that effects share
 _MOST_ROWS = 2**14  # that the variance of scores is read from
-_LEAST_SAMPLES = 20
-_CAUTION_WITH_GAPS = 0.5  # power of the correction for unequal errors: weights did a part of it
 _LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
-_SAMPLES_PER_TERM = 8
-_SOME_EVIDENCE = 0.1  # a p-value above is not worth a second look
 _WEIGHINGS = 2  # rounds
-_SPREADS = 2.0  # of chance: what a gap costs is believed beyond that
-_BY_CHANCE = 1.645  # the same for unequal errors
 _LEAST_VARIANCE = 0.05  # of samples without gaps, as a share of the mean
 _CROWDS = np.geomspace(1e-2, 1e2, 17)  # variance of a crowd, in parts of the error's
-_REFUTED = 2.58  # t that one of two hundred right models exceeds
 _ROUNDS = 3  # in which terms and crowd are chosen in turn
 _SAME = 1e-6  # share of a term's variance below which others say the same
 _TINY = 1e-12
@@ -161,7 +156,7 @@ class SparseTests:
         product = np.where(observed[:: self.every] > 0, left * (left - other), 0.0)
         product = product.astype(np.float64)
         spread = np.sqrt(np.maximum((product**2).sum(axis=0), _TINY))
-        return np.asarray(product.sum(axis=0) / spread > _REFUTED)
+        return np.asarray(product.sum(axis=0) / spread > NormalDist().inv_cdf(1.0 - POLICY.refuted))
 
 
 _OF_PAIRS = ("p_value", "explained", "strength", "t", "hangs_on", "tested")
@@ -305,14 +300,14 @@ def _search_with_gaps(
     rows = products.rows if products.every == 1 else _columns(samples)
     wanders = _of(samples, causes)
     terms = products.weighed(causes, effect, weight)
-    search = Search(terms, 0, allowed, own, _CAUTION_WITH_GAPS, wanders)
-    for _ in range(_WEIGHINGS if observed.sum() >= _LEAST_SAMPLES else 0):
+    search = Search(terms, 0, allowed, own, POLICY.gap_caution, wanders)
+    for _ in range(_WEIGHINGS if observed.sum() >= POLICY.least_samples else 0):
         assert samples.hidden is not None
         hidden = samples.hidden[:, causes].flatten(1).cpu().numpy()
         lacking = hidden[observed][:, search.values]
         weight[observed] = _weights(search.errors(rows)[observed] ** 2, lacking)
         terms = products.weighed(causes, effect, weight)
-        search = Search(terms, 0, allowed, own, _CAUTION_WITH_GAPS, wanders)
+        search = Search(terms, 0, allowed, own, POLICY.gap_caution, wanders)
     search.judge(products.rows, observed[:: products.every])
     return search
 
@@ -332,7 +327,7 @@ def _weights(square: FloatArray, lacking: Bool[np.ndarray, "sample value"]) -> F
 
     gaps = np.column_stack([np.ones(len(lacking)), lacking])
     variance = np.ones(len(square))
-    chance = _SPREADS * square.std() / np.sqrt(np.maximum(lacking.sum(axis=0), 1.0))
+    chance = POLICY.one_sided * square.std() / np.sqrt(np.maximum(lacking.sum(axis=0), 1.0))
     for _ in range(_WEIGHINGS):
         costs, _ = nnls(gaps / variance[:, None], square / variance)
         costs[1:] = np.maximum(costs[1:] - chance, 0.0)
@@ -658,7 +653,7 @@ class Search:
 
     def _likely(self, form: IntArray) -> FloatArray:
         """Say how likely it is beforehand that a link is this term, as in the tests of causes."""
-        likely = np.where(form == 0, 1.0 - NOT_STRAIGHT, NOT_STRAIGHT / (N_TESTED - 1))
+        likely = np.where(form == 0, POLICY.straight_share, POLICY.bent_share / (N_TESTED - 1))
         likely /= 1.0 + self._value % self._max_lag  # the longer a lag, the rarer
         return np.asarray(likely / likely[self._tested].sum())
 
@@ -749,7 +744,7 @@ class Search:
             p_value = float(self._at_first_sight[cause])
         else:
             p_value = self._combined(terms, share, freedom, beside, np.ones(len(terms)))
-        if p_value < _SOME_EVIDENCE:
+        if p_value < POLICY.second_look:
             raised = self._unequal(terms, others, beside)
             for form in np.unique(terms % _N_FORMS):
                 alike = terms % _N_FORMS == form
@@ -772,9 +767,11 @@ class Search:
         p_values = _p_value(_t(self._rest, freedom), freedom).reshape(shape)
         counts = (self._tested & self._usable & (self._rest > 0)).reshape(shape)
         weights = counts / (1.0 + np.arange(self._max_lag)[:, None])
-        weights[..., 0] *= _AT_ONE_LAG / np.maximum(weights[..., :1].sum(axis=1), _TINY)
+        weights[..., 0] *= (
+            POLICY.straight_share / 2 / np.maximum(weights[..., :1].sum(axis=1), _TINY)
+        )
         bent = np.maximum(weights[..., 1:].sum(axis=(1, 2), keepdims=True), _TINY)
-        weights[..., 1:] *= NOT_STRAIGHT / bent
+        weights[..., 1:] *= POLICY.bent_share / bent
         at, straight = np.arange(0, len(self._rest), _N_FORMS).reshape(shape[:2]), counts[..., 0]
         known = np.moveaxis(self._beside.known[:, at], 0, -1)  # cause, lag, direction
         gram = self._terms.between[at[..., None], at[:, None]] - known @ np.swapaxes(known, 1, 2)
@@ -790,7 +787,9 @@ class Search:
         rest = np.maximum(freedom + 1 - n_terms, 1.0)
         left = np.maximum(self._beside.left - beside, _TINY)
         at_once = fdtrc(n_terms, rest, np.maximum(by_itself, 0.0) / left * rest / n_terms)
-        over_lags = np.where(straight.any(axis=1), _OVER_LAGS, 1.0 * ~counts.any(axis=(1, 2)))
+        over_lags = np.where(
+            straight.any(axis=1), POLICY.straight_share / 2, 1.0 * ~counts.any(axis=(1, 2))
+        )
         return cauchy_combination(
             *p_values.reshape(len(at), -1).T,
             np.maximum(at_once, SMALLEST),
@@ -814,13 +813,16 @@ class Search:
         likely = 1.0 / (1 + terms // _N_FORMS % self._max_lag)  # the longer a lag, the rarer
         weights = np.where(
             straight,
-            _AT_ONE_LAG * likely / max(float(likely[straight].sum()), _TINY),
-            NOT_STRAIGHT * likely / max(float(likely[~straight].sum()), _TINY),
+            POLICY.straight_share / 2 * likely / max(float(likely[straight].sum()), _TINY),
+            POLICY.bent_share * likely / max(float(likely[~straight].sum()), _TINY),
         )
         if straight.any():
             less = float(np.average(unequal[straight], weights=share[straight]))
             at_once = self._p_value_at_once(terms[straight], freedom, beside, less)
-            p_values, weights = np.append(p_values, at_once), np.append(weights, _OVER_LAGS)
+            p_values, weights = (
+                np.append(p_values, at_once),
+                np.append(weights, POLICY.straight_share / 2),
+            )
         return float(cauchy_combination(*p_values, weights=weights))
 
     def _p_value_at_once(
@@ -937,7 +939,7 @@ class Search:
 
     def _choose(self, usable: BoolArray) -> IntArray:
         """Add terms to the effect's own past, one by one, while they pay; then drop idle ones."""
-        most = min(_MOST_CHOSEN, int(self._n) // _SAMPLES_PER_TERM)
+        most = min(_MOST_CHOSEN, int(self._n) // POLICY.samples_per_weight)
         chosen = np.flatnonzero(self._first & usable)[:most]
         kept, refused = np.isin(np.arange(len(usable)), chosen), list[int]()
         beside = self._beside_chosen(chosen, most)
@@ -1007,7 +1009,7 @@ class Search:
         robust = (pull * (wrong / np.maximum(1.0 - pull, _LEAST_LEFT)) ** 2).sum(axis=0)
         raised = robust / np.maximum((wrong**2).mean(axis=0), _TINY)
         chance = np.sqrt(2.0 * ((pull - 1.0 / len(pull)) ** 2).sum(axis=0))
-        return np.where(raised > 1.0 + _BY_CHANCE * chance, raised, 1.0)
+        return np.where(raised > 1.0 + POLICY.one_sided * chance, raised, 1.0)
 
     def _robust_share(self, term: int, chosen: IntArray, beside: _Beside, share: float) -> float:
         """Lower the share that a term explains by how much unequal errors raise its variance."""

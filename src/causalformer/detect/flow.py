@@ -39,15 +39,15 @@ from numpy.typing import NDArray
 
 from causalformer.detect.evidence import SMALLEST
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _NOTHING = -1  # in place of a second cause
-_LEAST_ROWS, _MOST_ROWS = 20, 2**12
-_SAMPLES_PER_TERM = 8
-_LIKELIER = 1.645  # Vuong's statistic that one of twenty pairs of equally good models exceeds
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
+_MOST_ROWS = 2**12
 _LEAST_LEFT = 0.1  # of an error that a term has pulled to itself
 _SAME = 1e-6  # share of a term's variance below which others say the same
 _TINY = 1e-12
@@ -102,7 +102,7 @@ def flow_tests(
     p_value, explained = np.ones(allowed.shape), np.zeros(allowed.shape)
     follows = np.flatnonzero(np.diff(samples.slot) == 1) if samples.complete else np.arange(0)
     rows = follows[:: max(1, -(-len(follows) // _MOST_ROWS))]
-    if len(rows) < _LEAST_ROWS or not unexplained.any():
+    if len(rows) < POLICY.least_samples or not unexplained.any():
         return FlowTests(p_value, explained, np.zeros(n_effects), np.zeros(n_effects, dtype=bool))
     lead = np.zeros((len(rows), n_effects, 2))
 
@@ -117,11 +117,11 @@ def flow_tests(
 
     for effect in np.flatnonzero(unexplained).tolist():
         test(effect)
-    flows = unexplained & (_vuong(lead.sum(axis=1)) > _LIKELIER)
+    flows = unexplained & (_vuong(lead.sum(axis=1)) > POLICY.one_sided)
     if flows.any():
         for effect in np.flatnonzero(~unexplained).tolist():
             test(effect)
-        flows |= _vuong(lead) > _LIKELIER
+        flows |= _vuong(lead) > POLICY.one_sided
     return FlowTests(p_value, explained, _vuong(lead), flows)
 
 
@@ -205,7 +205,7 @@ class _Search:
         chosen, refused = np.arange(0), np.zeros(n_terms, dtype=bool)
         rest, left = self._terms.copy(), self._change
         for _ in range(n_terms):
-            if len(chosen) >= n_rows // _SAMPLES_PER_TERM:
+            if len(chosen) >= n_rows // POLICY.samples_per_weight:
                 break
             size = (rest**2).sum(axis=0)
             usable = (size > _SAME * n_rows) & ~refused

@@ -34,26 +34,25 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from causalformer.detect.contemporaneous import (
-    CLEARLY,
     MOST_SAMPLES,
     Present,
     causes_of,
     freed,
 )
-from causalformer.detect.factors import LEAST_DRIVEN, MOST_FACTORS, factor_model, misfit
+from causalformer.detect.factors import MOST_FACTORS, factor_model, misfit
 from causalformer.detect.few_terms import Search, basis_terms, search_terms
 from causalformer.detect.pair_tests import Evidence
 from causalformer.detect.present import beside_the_present
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 _ROUNDS = 50
 _FACTOR_ROUNDS = 4
-_DIRECT = 4  # edges that are direct beforehand
-_LEAST_SAMPLES = 30
 _TINY = 1e-12
 
 
@@ -98,7 +97,7 @@ def hidden_drivers(present: Present, edges: BoolArray, lag: IntArray) -> FloatAr
     for _ in range(_ROUNDS):  # the share that the posterior has on average is the likeliest one
         share = (least + most) / 2
         posterior = share * likelihood / (share * likelihood + 1.0 - share)
-        rises = float(posterior.sum()) > share * (len(pairs) + _DIRECT)
+        rises = float(posterior.sum()) > share * (len(pairs) + POLICY.direct_odds)
         least, most = (share, most) if rises else (least, share)
     likely[tuple(np.transpose(pairs))] = posterior
     return likely
@@ -125,7 +124,7 @@ def _log_odds(
     value = np.where(present.observed[:, cause], present.now[:, cause], np.nan)
     levels = [present.before(value, lag + k) for k in range(present.max_lag + 1)]
     shown = present.observed[:, effect] & np.isfinite(then) & np.isfinite(levels[1])
-    if shown.sum() < _LEAST_SAMPLES:
+    if shown.sum() < POLICY.least_samples:
         return 0.0
     others = [term for term in present.terms[effect] if term.cause != cause]
     given = np.column_stack([np.zeros(len(shown)), *map(present.column, others)])[shown]
@@ -187,7 +186,7 @@ def beside_a_driver(
     Evidence or None
         None if there is no such driver.
     """
-    drivers = _past_of_factors(present) if len(chosen) >= LEAST_DRIVEN else None
+    drivers = _past_of_factors(present) if len(chosen) >= POLICY.least_driven else None
     if drivers is None:
         return None
     samples = evidence.samples.thinned(MOST_SAMPLES)
@@ -198,7 +197,7 @@ def beside_a_driver(
         some, usable = beside_the_present(samples, allowed, causes, within)
         gain += search_terms(some, usable, 0).criterion
         gain -= _beside(some, drivers, usable).criterion
-    if gain < CLEARLY:
+    if gain < POLICY.clearly:
         return None
     pairs = evidence.pairs.copy()
     for effect in effects:

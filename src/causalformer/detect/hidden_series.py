@@ -27,19 +27,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
-from causalformer.detect.contemporaneous import CLEARLY, HIDDEN, PREDICTED, Present, Term, forms
+from causalformer.detect.contemporaneous import PREDICTED, Present, Term, forms
 from causalformer.detect.criterion import BesideDrivers, backward_elimination
 from causalformer.detect.factors import factor_model
-from causalformer.detect.few_terms import NOT_STRAIGHT, basis_term
+from causalformer.detect.few_terms import basis_term
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 MOST_SERIES = 12
-LEAST_DRIVEN = 3  # two series that share noise can be told from linked ones by little
-_UNLIKELY = 2.0 * float(np.log((1.0 - HIDDEN) / HIDDEN))  # as rare beforehand as behind a link
-_LEAST_LINKS = 3  # in the place of a driver of three series
 _STRONG = (np.inf, 4.0, 2.0)  # links beside which the search begins, in prices
 _FIRST_ROUNDS, _CHOICES, _ROUNDS, _ROUNDS_WITHOUT = 8, 6, 40, 6  # of EM, and of choosing terms
 _SWEEPS = 3
@@ -47,7 +46,6 @@ _SURE = 50.0  # a gain in the second step (|t| = 7) of a link that need not be l
 _CONVERGED = 0.02  # of the criterion
 _RIDGE = 1e-6
 _LEAST_UNIQUE = 1e-4  # share of a series' variance that is not the driver's
-_ITSELF = 0.01  # with less in one series alone, the driver is that series (Heywood cases)
 _MOST_MEMORY = 0.99
 _TINY = 1e-12
 
@@ -118,28 +116,29 @@ def find_hidden_series(
     >>> found.driven.tolist(), [link for link in np.argwhere(found.links).tolist()]
     ([True, True, True, False], [[0, 3, 1]])
     """
+    least = POLICY.least_driven - 1  # a memory tells as much as a series
     complete = present.observed.all() and (np.diff(present.slot) == 1).all()
     if samples.hidden is not None or not complete:
         return None
-    if not LEAST_DRIVEN <= present.n_series <= MOST_SERIES:
+    if not least <= present.n_series <= MOST_SERIES:
         return None
     design = _Design(samples, present, allowed, within)
-    if len(present.now) < 2 * len(design.tags) or design.n_links < _LEAST_LINKS:
+    if len(present.now) < 2 * len(design.tags) or design.n_links < least:
         return None
     fit = _Fit(design)
     fit.search()
-    needed = design.cost_alone - CLEARLY - _UNLIKELY
-    if fit.driven.sum() < LEAST_DRIVEN or fit.least_cost > needed:
+    unlikely = 2.0 * float(np.log(POLICY.direct_odds))  # as rare as behind a link
+    needed = design.cost_alone - POLICY.clearly - unlikely
+    if fit.driven.sum() < least or fit.least_cost > needed:
         return None
     fit.leave_out()
-    left_alone = fit.unique < _ITSELF * design.variance_alone
-    if fit.driven.sum() < LEAST_DRIVEN or left_alone.sum() == 1:
+    left_alone = fit.unique < POLICY.least_share * design.variance_alone
+    if fit.driven.sum() < least or left_alone.sum() == 1:
         return None
-    better = design.cost_alone - fit.cost
-    if better < CLEARLY + _UNLIKELY:
+    if fit.cost > needed:
         return None
     links, gain = fit.links()
-    return HiddenSeries(fit.driven, fit.memory, links, gain, better)
+    return HiddenSeries(fit.driven, fit.memory, links, gain, design.cost_alone - fit.cost)
 
 
 class _Design:
@@ -179,7 +178,7 @@ class _Design:
         self.offered, self.kept, self.tags = np.array(offered), np.array(kept), tags
         self.n, self.n_series = len(self.now), n_series
         straight = np.log(self.n) + np.log(n_past)
-        of_links = np.log(self.n) + np.log(max(n_series - 1, 1) / (1.0 - NOT_STRAIGHT))
+        of_links = np.log(self.n) + np.log(max(n_series - 1, 1) / (POLICY.straight_share))
         self.price = np.array([of_links if lag == 0 else straight for _, lag, _ in tags])
         self.price_of_loading = float(np.log(self.n) + np.log(n_series * self.n_lags))
         self.gram = self.columns.T @ self.columns / self.n
@@ -311,7 +310,7 @@ class _Fit:
                 before = chosen
                 state, chosen, gain = self._chosen(driver)
                 driven = chosen[len(self._d.tags) :].any(axis=0)
-                if np.array_equal(before, chosen) or driven.sum() < LEAST_DRIVEN:
+                if np.array_equal(before, chosen) or driven.sum() < POLICY.least_driven - 1:
                     break  # a driver that is given up by all series but two does not come back
                 _, driver = self._expected(state)
                 state, misfit, driver = self._converged(chosen, _ROUNDS, driver)

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from causalformer.data.windows import slots_with_past
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 LONGEST = 10
-_SLOTS_PER_COEFFICIENT = 4
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def network_lags(max_lag: int, n_slots: int, n_causes: int) -> int:
     >>> [network_lags(5, n_slots, 8) for n_slots in (60, 100, 1000)]
     [1, 3, 5]
     """
-    return min(max_lag, max(1, n_slots // (_SLOTS_PER_COEFFICIENT * n_causes)))
+    return min(max_lag, max(1, n_slots // (POLICY.samples_per_weight * n_causes)))
 
 
 def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None) -> LagChoice:
@@ -73,8 +74,11 @@ def suggest_max_lag(scores: FloatArray, segments: Sequence[slice] | None = None)
     """
     n_slots, n_series = scores.shape
     segments = segments or [slice(0, n_slots)]
-    longest = int(np.clip((n_slots // 5 - 1) // n_series, 1, LONGEST))
-    while longest > 1 and len(slots_with_past(segments, longest)) < 4 * longest * n_series:
+    longest = int(np.clip((n_slots // POLICY.samples_per_weight - 1) // n_series, 1, LONGEST))
+    while (
+        longest > 1
+        and len(slots_with_past(segments, longest)) < POLICY.samples_per_weight * longest * n_series
+    ):
         longest -= 1  # short recordings leave few slots with a long past
     slot = slots_with_past(segments, longest)
     now = scores[slot]

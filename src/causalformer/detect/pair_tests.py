@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,10 @@ from numpy.typing import NDArray
 from causalformer.detect.evidence import edge_local_fdr, edge_q
 from causalformer.detect.removal import RemovalErrors
 from causalformer.detect.samples import Samples
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-_ONE_SIDED = 0.674  # quantile of the normal distribution at 75 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,4 +128,5 @@ class Evidence:
         """
         n_slots = np.maximum(np.diag(self.removal.n_together), 1.0)
         size = np.maximum(self.pairs.size, 0.0)
-        return np.asarray((np.sqrt(size) + _ONE_SIDED / np.sqrt(n_slots)) ** 2)
+        beyond = NormalDist().inv_cdf(1.0 - POLICY.doubt)
+        return np.asarray((np.sqrt(size) + beyond / np.sqrt(n_slots)) ** 2)

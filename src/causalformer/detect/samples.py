@@ -14,13 +14,13 @@ from causalformer import scratch
 from causalformer.data.windows import slots_with_past
 from causalformer.detect.filling import expected_past, past_covariance
 from causalformer.detect.folds import blocked_folds, folds_of_runs
+from causalformer.policy import POLICY
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _PART = 4096  # samples that are filled at once
-_CAUSES = 4  # values that an effect hangs on, typically
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Samples:
         if self.hidden is None:
             return self.n_observed
         share = 1.0 - float(self.hidden.cpu().double().mean())
-        return max(1, int(self.n_observed * share**_CAUSES))
+        return max(1, int(self.n_observed * share**POLICY.needed_values))
 
     def pick(self, positions: IntArray) -> "Samples":
         """Take samples by position, with repetition; folds are blocks of what is taken."""

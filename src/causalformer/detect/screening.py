@@ -27,14 +27,14 @@ from causalformer.detect.few_terms import SparseTests, n_shared_products, sparse
 from causalformer.detect.samples import Samples
 from causalformer.devices import fast_small_steps
 from causalformer.parallel import Map
+from causalformer.policy import POLICY
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 
-LEAST_CANDIDATES = 8
+# tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
 TOGETHER = 16  # series up to which one network holds all effects
 _POOL = 30  # series that terms are chosen from, if they cannot be all
-_SLOTS_PER_INPUT = 20  # every candidate costs the tests of the others power
 _GROUP = 25  # effects that are looked at together
 _NUMBERS = 2**23  # past values in memory at a time
 _RIDGE = 1e-3  # share of the variance that keeps equations of collinear lags solvable
@@ -55,8 +55,8 @@ def n_candidates(n_slots: int, max_lag: int, n_series: int, settings: DetectorSe
     """
     if n_series <= settings.screen_above:
         return n_series
-    affordable = n_slots // (_SLOTS_PER_INPUT * max_lag)
-    return min(n_series, max(LEAST_CANDIDATES, min(settings.max_candidates, affordable)))
+    affordable = n_slots // (POLICY.least_samples * max_lag)
+    return min(n_series, max(POLICY.least_candidates, min(settings.max_candidates, affordable)))
 
 
 class Screened(NamedTuple):

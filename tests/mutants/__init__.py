@@ -1,0 +1,1 @@
+"""Whether the tests notice a change of the numbers that decide."""

@@ -30,6 +30,7 @@ from causalformer.detect.edges import lagged_edges, main_lag
 from causalformer.detect.factors import links_beside_factors
 from causalformer.detect.few_terms import SparseTests, sparse_tests
 from causalformer.detect.lag_choice import network_lags
+from causalformer.detect.pair_tests import Evidence
 from causalformer.detect.samples import make_samples
 from causalformer.detect.screening import n_candidates
 from causalformer.errors import SettingsError
@@ -108,9 +109,10 @@ def test_claim(probability, claimed):
 
 
 @pytest.mark.parametrize(("doubt", "drawn"), [(0.24, True), (0.26, False)])
-def test_doubt(doubt, drawn):
+def test_doubt(monkeypatch, doubt, drawn):
     evidence = make_evidence(p_value={(0, 1): 1e-9})
-    evidence = replace(evidence, doubt=np.where(evidence.p_value < 1e-6, doubt, 1.0))
+    local_fdr = np.where(evidence.pairs.p_value < 1e-6, doubt, 1.0)
+    monkeypatch.setattr(Evidence, "local_fdr", local_fdr)
     assert lagged_edges(evidence, 0.05, SETTINGS)[0, 1] == drawn
 
 
@@ -144,7 +146,7 @@ def test_reach(farthest, same):
 @pytest.mark.parametrize(("earlier", "lag"), [(0.82, 0), (0.78, 1)])
 def test_near_lag(earlier, lag):
     evidence = make_evidence(profile={(0, 1): [earlier, 1.0, 0.0]})
-    assert main_lag(evidence, np.ones((3, 3, 3), bool))[0, 1] == lag
+    assert main_lag(evidence.pairs.lag_profile, np.ones((3, 3, 3), bool))[0, 1] == lag
 
 
 def test_samples_per_weight():

@@ -254,8 +254,8 @@ def run(family: str, recipe: int, seed: int) -> list[Outcome]:
     once = np.triu(np.ones_like(scores["tested"]), 1)  # a link within a slot is tested once
     for test, p_value, tested, counts in (
         ("past", scores["p_value"], scores["tested"], once | once.T),
-        ("few terms", scores["sparse_p_value"], scores["tested"], once | once.T),
-        ("within", scores["instantaneous_p_value"], once, once & FAMILIES[family].within),
+        ("few terms", scores["terms_p_value"], scores["tested"], once | once.T),
+        ("within", scores["contemporaneous_p_value"], once, once & FAMILIES[family].within),
     ):
         how = classes["within" if test == "within" else "past"]
         for name in CLASSES:

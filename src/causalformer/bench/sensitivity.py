@@ -79,7 +79,7 @@ def systems(*, quick: bool = False) -> list[System]:
     Examples
     --------
     >>> len(systems()), systems(quick=True)[0]
-    (28, System(family='none', strength=0, seed=74000))
+    (23, System(family='none', strength=0, seed=74000))
     """
     families = [name for name, violation in VIOLATIONS.items() if not violation.large]
     some = [

@@ -38,7 +38,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 # tolerances, and limits of memory and of work; what decides is in `causalformer.policy`
-MOST_SERIES = 12
+MOST_SERIES = 12  # the work of the search grows with their square
 _STRONG = (np.inf, 4.0, 2.0)  # links beside which the search begins, in prices
 _FIRST_ROUNDS, _CHOICES, _ROUNDS, _ROUNDS_WITHOUT = 8, 6, 40, 6  # of EM, and of choosing terms
 _SWEEPS = 3
